@@ -143,6 +143,16 @@ class KeptProgram:
     """What the kernel is called in the binary, where that is of several."""
 
 
+@dataclass(frozen=True, slots=True)
+class ResidentWorkers:
+    """``resident`` workers of a persistent kernel, that run at once, of ``lanes``; ``work_items``
+    of the work-group of each, which may have others beside its lanes."""
+
+    resident: int
+    lanes: int
+    work_items: int
+
+
 class PreparedLaunch(Protocol):
     """A program with arguments in the device's form, ready to launch many times."""
 
@@ -282,9 +292,9 @@ class Backend(Protocol):
     ) -> PreparedLaunch:
         """Arguments in the order of ``kernel.params``; ArgumentError where they do not fit."""
 
-    def resident_workers(self, program: Program) -> int:
-        """How many workers of a persistent kernel, built here, run at once: as many as the target
-        has, or fewer, which only the built program tells."""
+    def workers(self, program: Program) -> ResidentWorkers:
+        """The workers of a persistent kernel, built here, that run at once: as the target has them,
+        or fewer or others, which only the built program tells."""
 
     def movable(self, launch: PreparedLaunch, places: Mapping[str, int]) -> MovableLaunch | None:
         """A copy of ``launch``, prepared here, which takes arrays at other addresses; ``places``:

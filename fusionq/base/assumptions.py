@@ -106,6 +106,18 @@ ASSUMED: dict[str, Assumption] = {
         0, 32 << 10, "a GPU only; on an H100 more delays what stages wait for: 32, 64 and 160 KB "
         "0.945, 1.008 and 1.024 ms"
     ),
+    "streaming_lanes": Assumption(
+        512, 512, "a GPU only: a quarter of an H100's multiprocessor, whose registers are then "
+        "enough for what its stages keep"
+    ),
+    "slot_bytes": Assumption(
+        8 << 10, 8 << 10, "a GPU only; a decode step on an H100, of four rows a slot: 4 and 8 KB "
+        "1.571 and 1.548 ms; of an earlier kernel 8, 12 and 16 KB 1.64, 1.82 and 1.69"
+    ),
+    "streamed_bytes": Assumption(
+        32 << 10, 32 << 10, "a GPU only; stages of row products by hand on an H100: 16, 32, 48, 64 "
+        "and 160 KB 1.049, 0.945, 0.977, 1.008 and 1.024 ms"
+    ),
     "start_spin_limit": Assumption(
         1000, 20_000, "9 µs on a CPU (Zen 5), where a thread that sleeps begins after 50 to 200 µs "
         "or never: with 20,000 such launches took 170 µs more"

@@ -33,6 +33,9 @@ class DeviceInfo:
     """Whether the backend compiles persistent kernels (``ir.Persistent``)."""
     reads_ahead: bool = False
     """Whether the workers of persistent kernels ask for memory before they have to wait."""
+    streams_rows: bool = False
+    """Whether memory is copied to local memory while work-items do something else, which hear when
+    it is there."""
     groups_in_workers: bool = False
     """Whether the lanes of a worker can be the work-items of work-groups, side by side, each with
     barriers of its own: threads, not the lanes of a vector."""
@@ -343,6 +346,14 @@ class Target:
     read_ahead_bytes: int
     """Of arrays that no stage of a persistent kernel writes, how many the workers of a compute unit
     ask for before what they have to wait for is there; 0: they ask for none."""
+
+    streaming_lanes: int
+    """Work-items of a worker, the only one of its compute unit, whose rows are fetched by others,
+    ahead of all waits (``DeviceInfo.streams_rows``)."""
+    slot_bytes: int
+    """Of a slot of local memory that such rows come to; a work-group has a ring of slots."""
+    streamed_bytes: int
+    """How many of such rows are on their way to a compute unit at once, at most."""
 
     start_spin_limit: int
     """Polls after which a worker no longer waits for the others to start, and takes tickets."""

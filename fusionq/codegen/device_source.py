@@ -42,6 +42,17 @@ Slot: TypeAlias = Pointer | ExtentArgument | Stride | Scalar
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerBlock:
+    """A worker of a persistent kernel that is not as the target has it: ``lanes`` that take
+    instructions, ``threads`` of its work-group in all, and the bytes of local memory that a launch
+    gives it."""
+
+    lanes: int
+    threads: int
+    shared_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceSource:
     """A kernel as device source text.
 
@@ -61,6 +72,8 @@ class DeviceSource:
     keeps_loads: bool = False
     """Whether a work-item keeps many values that it has loaded ahead, for which it needs
     registers."""
+    worker: WorkerBlock | None = None
+    """Of a persistent kernel, where it is not the target's."""
 
     @property
     def wide_entry_point(self) -> str:

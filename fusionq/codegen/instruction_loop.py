@@ -52,7 +52,7 @@ def _together(
         f"    : (fq_lane == 0 ? fq_ticket(fq_schedule, fq_control, {epoch}) : -1);",
         f"const {c.int64} fq_instruction = {c.workers.broadcast('fq_found')};",
         "if (fq_instruction < 0 || fq_stalled(fq_control, fq_lane)) break;",
-        *_decoded(c),
+        *decoded(c),
         "int fq_waited = 0;",
         *records.row,
         *records.taken,
@@ -70,13 +70,15 @@ def _by_the_first_lane(
     records: RecordText,
     dims: int,
 ) -> list[str]:
-    """An instruction and its tile's bounds go through ``fq_told``, which is written before the
-    waits are over: behind them there is one barrier, and nothing to work out."""
+    """An instruction, its tile's bounds and the counter that counts it go through ``fq_told``,
+    which is written before the waits are over: behind them there is one barrier, and nothing to
+    work out."""
     ends = [f"fq_{end}_{d}" for d in range(dims) for end in ("first", "last")]
     awaited = [
         "if (fq_instruction >= 0) {",
-        *_indented([*_decoded(c), *tile, "if (fq_lane == 0) {"]),
-        *_indented([f"fq_told[{k}] = {end};" for k, end in enumerate(ends, 1)], 2),
+        *_indented([*decoded(c), *tile, "if (fq_lane == 0) {"]),
+        *_indented([f"fq_told[{k}] = {end};" for k, end in enumerate(ends, 2)], 2),
+        "        fq_told[1] = fq_counter(fq_record, fq_tile);",
         "    }",
         *_indented(wait),
         *([f"    if (fq_waited >= {STALLED}) fq_instruction = -1;"] if wait else []),
@@ -84,7 +86,7 @@ def _by_the_first_lane(
     ]
     alone = [
         "fq_instruction = fq_static",
-        "    ? (fq_next < fq_stop ? fq_schedule[fq_assigned + fq_next++] : -1)",
+        "    ? (fq_list[0] < fq_list[1] ? fq_schedule[fq_list[0]++] : -1)",
         f"    : fq_ticket(fq_schedule, fq_control, {epoch});",
         "if (fq_stall_seen(fq_control)) fq_instruction = -1;",
         *(line.removeprefix(f"const {c.int64} ") for line in records.taken),
@@ -101,26 +103,33 @@ def _by_the_first_lane(
         f"{c.workers.group_barrier};",
         "fq_instruction = fq_told[0];",
         "if (fq_instruction < 0) break;",
-        *_decoded(c),
+        *decoded(c),
         *records.row,
-        *(f"const {c.int64} {end} = fq_told[{k}];" for k, end in enumerate(ends, 1)),
+        "const int fq_counted = (int)fq_told[1];",
+        *(f"const {c.int64} {end} = fq_told[{k}];" for k, end in enumerate(ends, 2)),
         *records.ready,
     ]
 
 
 def told_memory(c: QueueWords, dims: int) -> str:
-    """What of an instruction the first lane tells the others, where it gets them alone."""
+    """What of an instruction the first lane tells the others, where it gets them alone, and where
+    its list goes on and ends, which in registers would live through the work of all tiles."""
     if not c.workers.first_lane_takes:
         return ""
     pointer = c.scalars.pointer(c.int64, "local")
     lines = [
-        *c.workers.local_memory("fq_told_bytes", 8 * (1 + 2 * dims)),
-        f"{pointer} const fq_told = ({pointer})fq_told_bytes;",
+        *c.workers.local_memory("fq_told_bytes", 8 * (4 + 2 * dims)),
+        f"{pointer} const fq_list = ({pointer})fq_told_bytes, * const fq_told = fq_list + 2;",
+        "if (fq_lane == 0) {",
+        "    fq_list[0] = fq_assigned + fq_next;",
+        "    fq_list[1] = fq_assigned + fq_stop;",
+        "}",
     ]
     return "".join(f"    {line}\n" for line in lines)
 
 
-def _decoded(c: QueueWords) -> list[str]:
+def decoded(c: QueueWords) -> list[str]:
+    """Declarations of an instruction's stage, its tile and the stage's record."""
     return [
         f"const int fq_stage = (int)(fq_instruction >> {q.TILE_BITS});",
         f"const {c.int64} fq_tile = fq_instruction & (({c.literal(1)} << {q.TILE_BITS}) - 1);",
@@ -149,8 +158,9 @@ def near_tables(c: QueueWords, words: int, cells: int, lanes: int) -> str:
 def publication(c: QueueWords, lanes: int) -> str:
     """Counts a tile as done.  Where the first lane gets the next instruction meanwhile, the last
     one does it: what all have stored has to be seen by others first, which takes long."""
-    lane = lanes - 1 if c.workers.first_lane_takes else 0
-    return f"if (fq_lane == {lane}) fq_publish(fq_record, fq_control, fq_tile);"
+    if c.workers.first_lane_takes:
+        return f"if (fq_lane == {lanes - 1}) fq_publish(fq_record, fq_control, fq_counted);"
+    return "if (fq_lane == 0) fq_publish(fq_record, fq_control, fq_counter(fq_record, fq_tile));"
 
 
 def _indented(lines: Sequence[str], depth: int = 1) -> list[str]:

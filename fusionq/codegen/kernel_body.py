@@ -20,7 +20,7 @@ from fusionq.codegen.local_places import local_places
 from fusionq.codegen.names import Names
 from fusionq.codegen.narrow_indices import narrowed
 from fusionq.codegen.scoping import Body
-from fusionq.codegen.statements import StatementPrinter
+from fusionq.codegen.statements import Around, StatementPrinter
 from fusionq.codegen.streaming_text import StreamingText
 from fusionq.ir.nodes import (
     ArrayDecl,
@@ -44,11 +44,12 @@ from fusionq.ir.walk import expressions, has_barrier, local_memories, statements
 class GroupLoop:
     """What the text of a stage of work-groups is made of: the pointer to the bytes that its local
     arrays lie in; and, of a work-group function, the lines of a loop over work-items, of those of
-    its body, and its lanes."""
+    its body, and its lanes.  ``around``: what the iterations of some loops begin and end with."""
 
     work_items: Callable[[WorkItemLoop, Sequence[str]], list[str]] | None
     local_memory: str
     lanes: GroupLanes | None
+    around: Around | None = None
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,7 @@ def statement_lines(
         streaming,
         dict(kernel.variables),
         None if group_loop is None else group_loop.work_items,
+        None if group_loop is None else group_loop.around,
     )
     lines = [printer.body(body, frozenset(), indent=0) for body in bodies]
     texts = [expressions.value(value) for value in values]

@@ -52,6 +52,8 @@ TURN = "ahead_turn_"
 """How the variables of the loops over the iterations that are done at once begin."""
 _FULL = "ahead_full_"
 """How the variables begin that say where loops of whole turns end."""
+REST = "stream_rest_"
+"""The same of what is not read by way of whole slots (``codegen.streamed_loops``)."""
 
 
 @dataclass
@@ -204,7 +206,7 @@ def turns_at_once(loop: For) -> int | None:
 
 def is_rest(loop: For) -> bool:
     """Whether ``loop`` does the iterations behind the last whole turn."""
-    return isinstance(loop.start, Var) and loop.start.name.startswith(_FULL)
+    return isinstance(loop.start, Var) and loop.start.name.startswith((_FULL, REST))
 
 
 def _binary(op: Literal["add", "sub", "mul", "floordiv"], lhs: Expr, rhs: Expr) -> Binary:

@@ -30,8 +30,10 @@ from fusionq.codegen.queue_protocol import protocol, publish_function
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.codegen.read_ahead_text import ReadAheadText
 from fusionq.codegen.record_text import RecordText, no_records, record_text
-from fusionq.codegen.stage_tables import code_bodies, operands_of
+from fusionq.codegen.stage_tables import code_bodies, operands_of, unwritten_parameters
 from fusionq.codegen.stage_text import LOCAL, StageText
+from fusionq.codegen.stream_text import StreamText
+from fusionq.codegen.streamed_loops import READY, StreamedLoop, streams_of
 from fusionq.ir.nodes import ArrayParam, Kernel, Persistent, StageCode
 from fusionq.ir.types import INT64, UINT8, UINT32, ScalarType
 from fusionq.ir.walk import takes_work_groups
@@ -51,6 +53,9 @@ class _PersistentPrinter:
     def __init__(
         self, kernel: Kernel, body: Persistent, fp: FloatMode, target: Target, dialect: Dialect
     ) -> None:
+        assert dialect.workers is not None, "the dialect has no persistent kernels"
+        workers, target = dialect.workers.fitted(body, target)
+        dialect = replace(dialect, workers=workers)
         self.kernel = kernel
         self.body = body
         self.fp = fp
@@ -78,7 +83,9 @@ class _PersistentPrinter:
         at_once = self.workers.loads_at_once(body, target)
         self.stages = StageText(target, dialect, self.words, self.helpers, at_once)
         self.waits = WaitText(body, self.dims, dialect, target, self.helpers, self.types)
-        self.ahead = ReadAheadText(body, dialect, target, self.helpers, self.types)
+        self.streams = self._streams()
+        streamed = () if self.streams is None else self.streams.bodies
+        self.ahead = ReadAheadText(body, dialect, target, self.helpers, self.types, streamed)
 
     def print(self) -> DeviceSource:
         body, memory = self.body, self.memory
@@ -87,7 +94,8 @@ class _PersistentPrinter:
         cases: list[str] = []
         for number in range(len(set(self.bodies))):
             code = body.codes[self.bodies.index(number)]
-            lines, loop = self.stages.lines(code, self._unwritten(number, code))
+            unwritten = unwritten_parameters(body, number)
+            lines, loop = self.stages.lines(code, unwritten, self._loops(number))
             typedefs.update(dict.fromkeys(lines.typedefs))
             self.types |= lines.types
             self.functions |= lines.functions
@@ -108,9 +116,11 @@ class _PersistentPrinter:
             *(line for helper in self.helpers.texts for line in (*helper.splitlines(), "")),
             protocol(self.words, self.target),
             publish_function(self.words, self.dims),
+            *([] if self.workers.rings is None else [self.workers.rings.functions]),
             *filter(None, (self.records.helpers,)),
             *waits,
             *self.ahead.functions,
+            *([] if self.streams is None else self.streams.functions),
             "\n\n".join(functions),
             f"{self.workers.kernel_qualifier(self.target)} {entry_point}(",
             ",\n".join(parameters) + ") {",
@@ -120,7 +130,9 @@ class _PersistentPrinter:
             *cases,
             tail,
         ]
-        return DeviceSource("\n".join(text), entry_point, slots, frozenset(self.types))
+        worker = self.workers.worker_block(body, self.target)
+        types = frozenset(self.types)
+        return DeviceSource("\n".join(text), entry_point, slots, types, worker=worker)
 
     def _head(self) -> str:
         """The start of the kernel's body, up to the work for an instruction."""
@@ -144,7 +156,7 @@ class _PersistentPrinter:
         fq_stop = fq_schedule[fq_next + {worker} + 1];
         fq_next = fq_schedule[fq_next + {worker}];
     }}
-{near}{self._given()}{told_memory(c, self.dims)}{self.records.start}\
+{near}{self._given()}{told_memory(c, self.dims)}{self._filling()}{self.records.start}\
 {loop_head(c, self.epoch, self._tile(), ahead, wait, self.records, self.dims)}"""
 
     def _counted(self) -> str:
@@ -181,6 +193,28 @@ class _PersistentPrinter:
             ]
         )
 
+    def _streams(self) -> StreamText | None:
+        """How rows come to rings, where the workers have some."""
+        rings = self.workers.rings
+        if rings is None:
+            return None
+        streams = streams_of(self.body, self.target.worker_size, rings.slot_bytes)
+        assert streams is not None and streams.size == rings.size
+        return StreamText(self.body, streams, rings, self.dialect, self.helpers, self.types)
+
+    def _loops(self, number: int) -> tuple[StreamedLoop, ...]:
+        """The loops of a body over rows that come by rings."""
+        return () if self.streams is None else self.streams.loops(number)
+
+    def _filling(self) -> str:
+        """What declares the rings, behind the tables, and fills them."""
+        rings = self.workers.rings
+        if rings is None or self.streams is None:
+            return ""
+        declared = rings.declared("fq_near_bytes", 8 * self.near)
+        lines = [*declared, *self.streams.filling(self._tile(), self._operands)]
+        return "".join(f"    {line}\n" for line in lines)
+
     def _tile(self) -> list[str]:
         """The work-items of the instruction's tile."""
         i64 = self.words.int64
@@ -208,10 +242,14 @@ class _PersistentPrinter:
         if self.workers.counts_launches:
             leaves = f"    if (fq_lane == 0) fq_leave(fq_schedule, fq_control, {self.epoch});\n"
         last = f"fq_static && fq_lane == 0 && {self.workers.worker} == 0"
+        over = ""
+        if self.workers.rings is not None:
+            over = f"    if (fq_lane == 0) {self.workers.rings.over}\n"
         return f"""\
         }}
         {barrier};
 {self.records.publish}{behind}    }}
+{over}\
     if ({last}) fq_skip_tickets(fq_schedule, fq_control);
     if (fq_lane == 0) fq_count_at_work(fq_control, -1);
 {leaves}}}
@@ -255,6 +293,9 @@ class _PersistentPrinter:
         ]
         if self.body.records is not None:
             parameters.append(f"const {i64} fq_row")
+        if self._loops(number):
+            assert self.workers.rings is not None
+            parameters += [f"const bool {READY}", self.workers.rings.parameter]
         arrays = self._arrays(number, code, lines)
         for slot in lines.slots:
             own = f"const {parameter_text(code.kernel, slot, lines.memory, self.dialect)}"
@@ -267,16 +308,6 @@ class _PersistentPrinter:
             "}",
         ]
 
-    def _unwritten(self, number: int, code: StageCode) -> frozenset[str]:
-        """The array parameters of a body that stand for none that a stage writes."""
-        uses = [stage for stage in self.body.stages if self.bodies[stage.code] == number]
-        return frozenset(
-            param.name
-            for k, param in enumerate(code.kernel.params)
-            if isinstance(param, ArrayParam)
-            and {stage.arguments[k] for stage in uses}.issubset(self.body.unwritten)
-        )
-
     def _arrays(
         self, number: int, code: StageCode, lines: StatementLines
     ) -> dict[Slot, tuple[str, str]]:
@@ -285,7 +316,7 @@ class _PersistentPrinter:
         scalars = self.dialect.scalars
         if not scalars.array_parameters:
             return {}
-        unwritten = self._unwritten(number, code)
+        unwritten = unwritten_parameters(self.body, number)
         found: dict[Slot, tuple[str, str]] = {}
         for slot, declared in lines.array_parameters.items():
             param = code.kernel.param(slot.param)
@@ -308,6 +339,11 @@ class _PersistentPrinter:
             arguments.append(LOCAL)
         arguments += [f"fq_first_{d}, fq_last_{d}" for d in range(code.kernel.ndim)]
         arguments += ["fq_row"] if self.body.records is not None else []
+        ready: list[str] = []
+        if self._loops(number):
+            assert self.workers.rings is not None and self.streams is not None
+            arguments += [READY, self.workers.rings.argument]
+            ready = self.streams.ready(number, self._operands)
         arrays = self._arrays(number, code, lines)
         arguments += [
             lines.names.of(slot.param) if slot in arrays else lines.memory.identifier(slot)
@@ -318,6 +354,7 @@ class _PersistentPrinter:
             f"        case {number}: {{",
             *(f"{pad}{line}" for line in self._operands(number, code, lines.memory, lines.slots)),
             *(f"{pad}{made}" for _, made in arrays.values()),
+            *(f"{pad}{line}" for line in ready),
             f"{pad}fq_stage_{number}({', '.join(arguments)});",
             f"{pad}break;",
             "        }",

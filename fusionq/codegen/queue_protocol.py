@@ -177,31 +177,35 @@ FQ_INLINE int fq_wait(
 
 
 def publish_function(c: QueueWords, ndim: int) -> str:
-    """``fq_publish``: counts a tile of a stage with at most ``ndim`` dimensions as done."""
+    """``fq_counter``: the line of the counter that counts a tile of a stage with at most ``ndim``
+    dimensions, or -1; and ``fq_publish``: counts one there as done."""
     i64, fence = c.int64, c.workers.release_fence
     release = c.workers.order("relaxed" if fence else "release")
     lines = [
-        "// Counts a tile as done: after its work, not when it was taken.",
-        f"{c.workers.outlined_function} void fq_publish(",
-        f"    {c.tables} record, {c.control} control, {i64} tile) {{",
-        *([f"    {fence}"] if fence else []),
-        f"    if (record[{q.COUNTERS}] >= 0) {{",
+        "// The line of the counter of a tile, if its stage has such.",
+        f"{c.workers.outlined_function} {i64} fq_counter({c.tables} record, {i64} tile) {{",
+        f"    if (record[{q.COUNTERS}] < 0) return -1;",
     ]
     rest = "tile"
     for d in reversed(range(1, ndim)):
         count = f"record[{q.COUNT + d}]"
         lines += [
-            f"        const {i64} at_{d} = {rest} % {count}, rest_{d} = {rest} / {count};",
-            f"        const {i64} counters_{d} = {_counters('record', d)};",
+            f"    const {i64} at_{d} = {rest} % {count}, rest_{d} = {rest} / {count};",
+            f"    const {i64} counters_{d} = {_counters('record', d)};",
         ]
         rest = f"rest_{d}"
     at = f"{rest} / record[{q.SHARED}]"
     for d in range(1, ndim):
         at = f"({at}) * counters_{d} + at_{d} / record[{q.SHARED + d}]"
     lines += [
-        f"        const {i64} at = {at};",
-        f"        fq_add(fq_word(control, record[{q.COUNTERS}] + at, 0), 1, {release});",
-        "    }",
+        f"    return record[{q.COUNTERS}] + {at};",
+        "}",
+        "",
+        "// Counts a tile as done: after its work, not when it was taken.",
+        f"{c.workers.outlined_function} void fq_publish(",
+        f"    {c.tables} record, {c.control} control, {i64} counter) {{",
+        *([f"    {fence}"] if fence else []),
+        f"    if (counter >= 0) fq_add(fq_word(control, counter, 0), 1, {release});",
         f"    if (record[{q.TOTAL}] >= 0)",
         f"        fq_add(fq_word(control, record[{q.TOTAL}], 0), 1, {release});",
         "}",

@@ -7,7 +7,7 @@ boxes need not be right.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from fusionq.base.target import Target
@@ -33,8 +33,8 @@ Operands = Callable[[int, StageCode, Memory, Sequence[Slot]], list[str]]
 
 
 class ReadAheadText:
-    """What the workers of the persistent kernel with ``body`` read ahead on ``target``; what the
-    text needs is added to ``helpers`` and ``types``."""
+    """What the workers of the persistent kernel with ``body`` read ahead on ``target``, but for the
+    bodies ``streamed``; what the text needs is added to ``helpers`` and ``types``."""
 
     def __init__(
         self,
@@ -43,6 +43,7 @@ class ReadAheadText:
         target: Target,
         helpers: Helpers,
         types: set[ScalarType],
+        streamed: Collection[int] = (),
     ) -> None:
         self._dialect = dialect
         self._words = QueueWords.of(dialect)
@@ -53,7 +54,7 @@ class ReadAheadText:
         if not target.device.reads_ahead:
             return
         bodies, stages = code_bodies(body), read_ahead(body)
-        for number in range(len(set(bodies))):
+        for number in set(bodies).difference(streamed):
             code = body.codes[bodies.index(number)]
             of_body = [
                 ahead.boxes

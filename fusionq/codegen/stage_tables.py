@@ -111,6 +111,18 @@ def wait_forms(body: Persistent) -> WaitForms:
     return WaitForms(tuple(numbers), of_codes, values)
 
 
+def unwritten_parameters(body: Persistent, number: int) -> frozenset[str]:
+    """The array parameters of the body of that number that stand for none that a stage writes."""
+    bodies = code_bodies(body)
+    uses = [stage for stage in body.stages if bodies[stage.code] == number]
+    return frozenset(
+        param.name
+        for k, param in enumerate(body.codes[bodies.index(number)].kernel.params)
+        if isinstance(param, ArrayParam)
+        and {stage.arguments[k] for stage in uses}.issubset(body.unwritten)
+    )
+
+
 def _without_waits(code: StageCode) -> Hashable:
     """What the text of a code's body depends on; parameters that only the waits use do not
     count."""

@@ -28,6 +28,9 @@ from fusionq.codegen.queue_words import QueueWords
 from fusionq.codegen.row_segments import RowSegments, row_segments
 from fusionq.codegen.row_vectors import RowVectors, VectorRows, alignment, row_vectors
 from fusionq.codegen.scoping import Body
+from fusionq.codegen.statements import Around
+from fusionq.codegen.stream_text import slot_lines
+from fusionq.codegen.streamed_loops import StreamedLoop, streamed
 from fusionq.codegen.tile_groups import ThreadGroupLoop, TileGroupLoop
 from fusionq.codegen.tile_items import GroupItems, ThreadItems, TileItems
 from fusionq.codegen.tile_loop import InnerPart, Segments, TileLoop, Together, either
@@ -67,15 +70,18 @@ class StageText:
     """As ``Workers.loads_at_once``."""
 
     def lines(
-        self, code: StageCode, unwritten: frozenset[str] = frozenset()
+        self,
+        code: StageCode,
+        unwritten: frozenset[str] = frozenset(),
+        streams: tuple[StreamedLoop, ...] = (),
     ) -> tuple[StatementLines, list[str]]:
         """A stage code's statements, and its loop over a tile; ``unwritten``: the parameters that
-        no stage with that body writes."""
+        no stage with that body writes; ``streams``: its loops over rows that come by rings."""
         kernel = code.kernel
         if is_work_group_function(kernel):
             return self._group_lines(code)
         if takes_work_groups(kernel):
-            return self._thread_lines(code, unwritten)
+            return self._thread_lines(code, unwritten, streams)
         if self.words.workers.first_lane_takes:
             return self._item_lines(code, _ALONE)
         if code.lanes is not None:
@@ -249,7 +255,7 @@ class StageText:
         return lines, loop.lines([*lines.arrays, *lines.bodies[0]])
 
     def _thread_lines(
-        self, code: StageCode, unwritten: frozenset[str]
+        self, code: StageCode, unwritten: frozenset[str], streams: tuple[StreamedLoop, ...]
     ) -> tuple[StatementLines, list[str]]:
         """The statements of a kernel whose work-items are lanes of a worker, and the loop of its
         work-groups over those of a tile."""
@@ -259,16 +265,25 @@ class StageText:
         groups = self.words.workers.groups_of(size)
         items = ThreadItems(self.dialect.items, code.local_range, kernel.ndim)
         dialect = replace(self.dialect, items=items, groups=groups)
+        local_range = code.local_range
+        around: Around | None = None
+        kept: tuple[ArrayDecl, ...] = ()
+        rings = self.words.workers.rings
+        if streams:
+            assert rings is not None
+            kernel, kept = streamed(kernel, streams, rings.slot_bytes, size)
+            code = replace(code, kernel=kernel)
+            around = slot_lines(streams, rings, dialect.scalars)
         body, _ = parted(code)
         ahead = LoadsAhead(
-            kernel, code.local_range, self.loads_at_once, unwritten, frozenset(code.apart)
+            kernel, local_range, self.loads_at_once, unwritten, frozenset(code.apart)
         )
         body = ahead.rewritten(body)
         kernel = ahead.kernel
         place = f"({LOCAL} + {local_places(kernel)[1]} * (fq_lane / {size}))"
-        of_group = GroupLoop(None, place if at_once > 1 else LOCAL, None)
-        lines = statement_lines(kernel, [body], dialect, self.helpers, (), of_group)
-        loop = ThreadGroupLoop(self.words, code.local_range, at_once)
+        of_group = GroupLoop(None, place if at_once > 1 else LOCAL, None, around)
+        lines = statement_lines(kernel, [body], dialect, self.helpers, (), of_group, kept)
+        loop = ThreadGroupLoop(self.words, local_range, at_once)
         # The next work-group's local arrays lie where this one's do.
         behind = [f"{groups.barrier(False, True)};"] if local_memories(kernel) else []
         return lines, loop.lines([*lines.arrays, *lines.bodies[0], *behind])

@@ -48,6 +48,9 @@ from fusionq.ir.nodes import (
 from fusionq.ir.types import INT64, UINT64, ScalarType
 from fusionq.ir.walk import assigned_variable, expressions, statements, subexpressions
 
+Around = Callable[[str, Names], tuple[list[str], list[str]]]
+"""The lines that each iteration of a loop begins and ends with, by the loop's variable."""
+
 
 class StatementPrinter:
     """Prints statement lists and places the variables' declarations."""
@@ -62,7 +65,9 @@ class StatementPrinter:
         streaming: StreamingText,
         variables: Mapping[str, ScalarType],
         work_item_loop: Callable[[WorkItemLoop, Sequence[str]], list[str]] | None = None,
+        around: Around | None = None,
     ) -> None:
+        self._around: Around = around or (lambda variable, names: ([], []))
         self._work_item_loop = work_item_loop
         """The lines of a loop over work-items, of those of its body."""
         self._expressions = expressions
@@ -172,7 +177,9 @@ class StatementPrinter:
             lines.append(f"for ({type} {var} = {start}; {var} {order} {stop}; {advance}) {{")
             body = []
         self._intervals.entered(loop)
-        return [*lines, *body, *self.body(loop.body, declared, 1), "}"]
+        around = self._around(loop.var, self._names)
+        begin, end = ([f"    {line}" for line in part] for part in around)
+        return [*lines, *body, *begin, *self.body(loop.body, declared, 1), *end, "}"]
 
     def _in_order(self, body: Body) -> list[str]:
         """What a loop needs before it to keep the order of floating sums, if it may have some."""

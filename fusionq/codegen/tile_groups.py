@@ -21,9 +21,18 @@ class ThreadGroupLoop:
 
     def lines(self, body: Sequence[str]) -> list[str]:
         """The loop that does ``body`` for each group of the tile."""
-        i64, size = self._int64, prod(self._local_range)
-        dims = range(len(self._local_range))
+        size = prod(self._local_range)
         lines = ["unsigned fq_turn = 0;", f"const int fq_item = fq_lane % {size};"]
+        return [*lines, *self._loop(f"fq_lane / {size}", body)]
+
+    def of_ring(self, body: Sequence[str]) -> list[str]:
+        """The loop over those of the groups whose rows come by the ring ``fq_ring_number``."""
+        return ["const int fq_item = 0;", *self._loop("fq_ring_number", body)]
+
+    def _loop(self, first: str, body: Sequence[str]) -> list[str]:
+        i64 = self._int64
+        dims = range(len(self._local_range))
+        lines: list[str] = []
         places = TileGroupLoop.places("fq_item", self._local_range)
         for d, (own, extent) in enumerate(zip(places, self._local_range, strict=True)):
             lines += [
@@ -40,7 +49,7 @@ class ThreadGroupLoop:
             rest = f"({rest} / fq_many_{d})"
         for d, extent in enumerate(self._local_range):
             inside.append(f"const {i64} fq_id_{d} = fq_group_{d} * {extent} + fq_local_{d};")
-        head = f"for ({i64} fq_group = fq_lane / {size}; fq_group < {many}; "
+        head = f"for ({i64} fq_group = {first}; fq_group < {many}; "
         return [*lines, f"{head}fq_group += {self._at_once}) {{", *indented([*inside, *body]), "}"]
 
 

@@ -53,12 +53,11 @@ _latest: deque[_KnownSchedule] = deque(maxlen=LATEST)
 
 
 def target_of(backend: Backend, program: Program) -> Target:
-    """The backend's target, with as many workers as run a persistent ``program`` at once."""
-    target = backend.target
-    workers = backend.resident_workers(program)
-    if workers < target.resident_workers:
-        target = replace(target, resident_workers=workers)
-    return target
+    """The backend's target, with the workers that run a persistent ``program`` at once."""
+    target, workers = backend.target, backend.workers(program)
+    if (workers.resident, workers.lanes) == (target.resident_workers, target.worker_size):
+        return target
+    return replace(target, resident_workers=workers.resident, worker_size=workers.lanes)
 
 
 def schedule_for(
@@ -182,7 +181,8 @@ class PersistentLaunch:
             for source, binding in zip(sources, bindings, strict=True)
         ]
         bound += extra(plan)
-        shape = LaunchShape((target.worker_size * plan.workers,), (target.worker_size,))
+        block = backend.workers(program).work_items
+        shape = LaunchShape((block * plan.workers,), (block,))
         self._inner: PreparedLaunch = backend.prepare(program, bound, shape)
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:

@@ -12,13 +12,14 @@ from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import Target
 from fusionq.codegen import queue_layout as q
 from fusionq.codegen.stage_tables import code_bodies, operands_of, wait_forms
+from fusionq.codegen.streamed_loops import Streams, streams_of
 from fusionq.ir.nodes import ArrayParam, Persistent
 from fusionq.ir.walk import takes_work_groups
 from fusionq.megakernel.assignment import assigned_lists
 from fusionq.megakernel.evaluate import Integers
 from fusionq.megakernel.order import instructions, waves
 from fusionq.megakernel.tiles import TileBox, TiledStage, boxes, extents_of, tiled
-from fusionq.megakernel.tiling import Tiling, choose_tiling, coarser, in_groups
+from fusionq.megakernel.tiling import Tiling, choose_tiling, coarser, in_groups, spread
 
 MOST_INSTRUCTIONS = 1 << 20
 """And about as many barrier counters, of a cache line each: with more, tiles are made larger."""
@@ -54,6 +55,8 @@ class Schedule:
     assigned: Integers
     workers: int
     tiling: Tiling
+    streams: Streams | None = None
+    """The rows that come to workers ahead of all waits."""
 
     @property
     def reads_ahead(self) -> bool:
@@ -85,8 +88,15 @@ def make_schedule(
     return Schedule(
         words, order.lines * target.control_line, stages,
         waits, order.counters, order.stage, order.tile, order.starts, order.assigned, workers,
-        tiling,
+        tiling, _streams(body, target) if len(order.starts) else None,
     )  # fmt: skip
+
+
+def _streams(body: Persistent, target: Target) -> Streams | None:
+    """What comes to workers that have other lanes beside theirs."""
+    if not target.device.streams_rows or target.worker_size != target.streaming_lanes:
+        return None
+    return streams_of(body, target.worker_size, target.slot_bytes)
 
 
 def tiling_of(
@@ -111,7 +121,10 @@ def _chosen_tiling(
 ) -> Tiling:
     of_codes = _item_bytes(body)
     item_bytes = [of_codes[use.code] for use in body.stages]
-    return choose_tiling(extents, item_bytes, memory, whole is not None, target, whole or ())
+    tiling = choose_tiling(extents, item_bytes, memory, whole is not None, target, whole or ())
+    if target.device.groups_in_workers and tiling.assignment == "turns":
+        tiling = spread(tiling, extents, _work_groups(body), target.resident_workers)
+    return tiling
 
 
 @cached_by_identity

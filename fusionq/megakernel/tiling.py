@@ -126,6 +126,28 @@ def in_groups(tiling: Tiling, groups: Sequence[tuple[int, ...] | None]) -> Tilin
     return replace(tiling, tiles=tiles)
 
 
+def spread(
+    tiling: Tiling,
+    extents: Sequence[tuple[int, ...]],
+    groups: Sequence[tuple[int, ...] | None],
+    workers: int,
+) -> Tiling:
+    """``tiling`` with tiles of fewer work-groups, of ``groups``, where a stage has fewer tiles than
+    there are ``workers``: all wait for the last one, which then has less to do, and memory to
+    itself."""
+    tiles = []
+    for tile, extent, group in zip(tiling.tiles, extents, groups, strict=True):
+        if group is not None:
+            counts = [-(-e // g) for e, g in zip(extent, group, strict=True)]
+            held = [-(-t // g) for t, g in zip(tile, group, strict=True)]
+            others = prod(-(-c // h) for c, h in zip(counts[1:], held[1:], strict=True))
+            if -(-counts[0] // held[0]) * others < workers:
+                fewest = -(-counts[0] * others // workers)
+                tile = (min(fewest, held[0]) * group[0], *tile[1:])
+        tiles.append(tile)
+    return replace(tiling, tiles=tuple(tiles))
+
+
 def _pipelined_items(items: int, memory: int, target: Target) -> int:
     """Work-items of a pipeline's tile, of stages of up to ``items`` over ``memory`` bytes: a few
     tiles for each of some stages have to stay in a worker's cache."""

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.base.recursion import room_for_recursion
 from fusionq.base.span import Span
+from fusionq.codegen.stage_tables import code_bodies
+from fusionq.codegen.streamed_loops import Streams
 from fusionq.ir.nodes import Barrier, Block, Persistent, Stmt
 from fusionq.ir.printer import print_expr, print_kernel
 from fusionq.ir.side_by_side import side_by_side
@@ -56,6 +58,8 @@ class ReportedTiledStage:
 
     ``ahead``: the arrays, by their parameters, of which a tile asks for what it reads before it
     waits; ``not_ahead``: the others that it only reads, and why not.  Empty where devices do not.
+    ``streamed``: those of which rows come to workers ahead of all waits; ``not_streamed``: others
+    of which work-groups read rows, and why not.
     """
 
     submissions: tuple[int, ...]
@@ -63,6 +67,8 @@ class ReportedTiledStage:
     boundary: str | None
     ahead: tuple[str, ...] = ()
     not_ahead: tuple[tuple[str, str], ...] = ()
+    streamed: tuple[str, ...] = ()
+    not_streamed: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,9 +362,26 @@ def _tiled(stage: StagePlan, schedule: Schedule | None) -> tuple[ReportedTiledSt
                 else ", ".join(f"{print_expr(a)} to {print_expr(b)}" for a, b in wait.bounds)
             )
             waits.append((producer, items))
+        own, why = _streamed(body, use.code, None if schedule is None else schedule.streams)
         asked, others = tuple(ahead.boxes), tuple(ahead.reasons.items())
-        found.append(ReportedTiledStage(members, tuple(waits), boundary, asked, others))
+        if own:  # which those that fill rings ask for
+            asked, others = (), ()
+        found.append(
+            ReportedTiledStage(members, tuple(waits), boundary, asked, others, own, why)
+        )
     return tuple(found)
+
+
+def _streamed(
+    body: Persistent, code: int, streams: Streams | None
+) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """The arrays of a code that are streamed, and why others are not."""
+    if streams is None:
+        return (), ()
+    number = code_bodies(body)[code]
+    rows = [row.array for loop in streams.loops.get(number, ()) for row in loop.rows]
+    reasons = streams.reasons.get(number, {})
+    return tuple(dict.fromkeys(rows)), tuple(reasons.items())
 
 
 _MEASURED_WORDS = {

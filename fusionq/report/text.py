@@ -196,17 +196,19 @@ def _members(report: ReportModel, stage: ReportedStage, numbering: _Numbering) -
 def _tiled_lines(stage: ReportedStage) -> Iterator[Line]:
     """The stages of a persistent kernel; those that do and wait alike in one line."""
     kernels = {k.index: k for k in stage.kernels}
-    alike: dict[tuple[str, str, str, str, Span], list[int]] = {}
+    alike: dict[tuple[str, str, str, str, str, Span], list[int]] = {}
     for number, tiled in enumerate(stage.tiled):
         members = [kernels[s] for s in tiled.submissions]
         waits = "; ".join(
             f"{_stage_before(number - producer)}, items {shortened(items)}"
             for producer, items in tiled.waits
         )
-        key = _kernel_names(members), waits, _ahead(tiled), members[0].range, members[0].span
+        ahead = _ahead(tiled), _streamed(tiled)
+        key = _kernel_names(members), waits, *ahead, members[0].range, members[0].span
         alike.setdefault(key, []).append(number)
     groups = [(group, key) for key, numbers in alike.items() for group in progressions(numbers)]
-    for group, (names, waits, ahead, range_, span) in sorted(groups, key=lambda found: found[0][0]):
+    for group, key in sorted(groups, key=lambda found: found[0][0]):
+        names, waits, asked, streamed, range_, span = key
         which = f"stage {group[0]}" if len(group) == 1 else f"stages {written(group)}"
         yield [
             (f"  {which}: {names}  {range_}  ", ""),
@@ -215,8 +217,10 @@ def _tiled_lines(stage: ReportedStage) -> Iterator[Line]:
         ]
         if waits:
             yield [("    each tile waits for ", "magenta"), (waits, "")]
-        if ahead:
-            yield [("    before that it reads ahead ", "magenta"), (ahead, "")]
+        if asked:
+            yield [("    before that it reads ahead ", "magenta"), (asked, "")]
+        if streamed:
+            yield [("    ahead of all waits come rows of ", "magenta"), (streamed, "")]
 
 
 def _ahead(stage: ReportedTiledStage) -> str:
@@ -225,6 +229,15 @@ def _ahead(stage: ReportedTiledStage) -> str:
         return ""
     left_out = [f"{name} ({reason})" for name, reason in stage.not_ahead]
     read = ", ".join(stage.ahead) or "nothing"
+    return read + (f"; not {', '.join(left_out)}" if left_out else "")
+
+
+def _streamed(stage: ReportedTiledStage) -> str:
+    """The arrays of which rows are streamed to a stage's tiles, and why others are not."""
+    if not (stage.streamed or stage.not_streamed):
+        return ""
+    left_out = [f"{name} ({reason})" for name, reason in stage.not_streamed]
+    read = ", ".join(stage.streamed) or "nothing"
     return read + (f"; not {', '.join(left_out)}" if left_out else "")
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from fusionq.backends.base import Abilities, Binding, KeptProgram, PreparedLaunch, Program
+from fusionq.backends.base import (
+    Abilities,
+    Binding,
+    KeptProgram,
+    PreparedLaunch,
+    Program,
+    ResidentWorkers,
+)
 from fusionq.backends.cuda.allocation import CudaAllocation, allocate
 from fusionq.backends.cuda.compiler import nvrtc_version
 from fusionq.backends.cuda.events import EventStopwatch, new_event
@@ -109,10 +116,14 @@ class CudaBackend:
         assert isinstance(program, CudaProgram), "a program built by a CudaBackend"
         return CudaLaunch(self._stream, program, arguments, shape, self._base)
 
-    def resident_workers(self, program: Program) -> int:
+    def workers(self, program: Program) -> ResidentWorkers:
         """The target's, or fewer where a block takes more registers or shared memory."""
         assert isinstance(program, CudaProgram), "a program built by a CudaBackend"
-        return min(program.resident_blocks(self.target.worker_size), self.target.resident_workers)
+        own = program.generated.worker
+        lanes = self.target.worker_size if own is None else own.lanes
+        threads = lanes if own is None else own.threads
+        most = self.target.resident_workers * self.target.worker_size // lanes
+        return ResidentWorkers(min(program.resident_blocks(threads), most), lanes, threads)
 
     def movable(self, launch: PreparedLaunch, places: Mapping[str, int]) -> None:
         """None: a launch of the driver is as cheap to bind anew."""

@@ -130,6 +130,7 @@ class Device:
             has_fp64=True,
             host_memory=False,
             reads_ahead=True,
+            streams_rows=self.compute_capability >= (9, 0),
             groups_in_workers=True,
             chooses_persistent=False,
             float_groups="ordered",

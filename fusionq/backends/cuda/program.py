@@ -69,7 +69,7 @@ class CudaProgram:
     @property
     def shared_bytes(self) -> int:
         """Of a block's shared memory, what a launch has to ask for."""
-        return pooled_bytes(self.kernel, self.device.info.local_memory_bytes)
+        return _shared_bytes(self.device, self.kernel, self.generated)
 
     def resident_blocks(self, threads: int) -> int:
         """How many blocks of so many threads run at once, by what the kernel takes of registers
@@ -221,7 +221,7 @@ def restored(device: Device, kernel: Kernel, fp: FloatMode, kept: KeptProgram) -
     that, or compiled from its source, with DeviceError as ``build``."""
     if kept.binary is not None:
         try:
-            shared = pooled_bytes(kernel, device.info.local_memory_bytes)
+            shared = _shared_bytes(device, kernel, kept.source)
             function, wide, max_block = _loaded(device, kept.binary, kept.source, shared)
         except CudaError as error:
             if error.is_lost:
@@ -235,11 +235,18 @@ def restored(device: Device, kernel: Kernel, fp: FloatMode, kept: KeptProgram) -
 
 def _built(device: Device, kernel: Kernel, fp: FloatMode, source: DeviceSource) -> CudaProgram:
     cubin = cubin_of(kernel, source, fp, device.architecture)
-    shared = pooled_bytes(kernel, device.info.local_memory_bytes)
+    shared = _shared_bytes(device, kernel, source)
     function, wide, max_block = _loaded(device, cubin.code, source, shared)
     return CudaProgram(
         kernel, device, fp, source, cubin.code, cubin.seconds, function, max_block, wide
     )
+
+
+def _shared_bytes(device: Device, kernel: Kernel, source: DeviceSource) -> int:
+    """Of a block's shared memory, what a launch has to ask for."""
+    if source.worker is not None:
+        return source.worker.shared_bytes
+    return pooled_bytes(kernel, device.info.local_memory_bytes)
 
 
 def _loaded(

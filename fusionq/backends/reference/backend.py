@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from fusionq.backends.base import Abilities, Binding, KeptProgram, PreparedLaunch, Program
+from fusionq.backends.base import (
+    Abilities,
+    Binding,
+    KeptProgram,
+    PreparedLaunch,
+    Program,
+    ResidentWorkers,
+)
 from fusionq.backends.reference.checked_arrays import HostAllocation
 from fusionq.backends.reference.compile import compile_kernel
 from fusionq.backends.reference.launch import ReferenceLaunch, ReferenceProgram
@@ -128,9 +135,10 @@ class ReferenceBackend:
             "with the backend that runs it"
         )
 
-    def resident_workers(self, program: Program) -> int:
-        """As many as the target has."""
-        return self.target.resident_workers
+    def workers(self, program: Program) -> ResidentWorkers:
+        """As the target has them."""
+        lanes = self.target.worker_size
+        return ResidentWorkers(self.target.resident_workers, lanes, lanes)
 
     def movable(self, launch: PreparedLaunch, places: Mapping[str, int]) -> ReferenceLaunch | None:
         """A copy of ``launch``; None for a persistent kernel."""

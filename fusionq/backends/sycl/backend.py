@@ -6,7 +6,14 @@ import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from fusionq.backends.base import Abilities, Binding, KeptProgram, PreparedLaunch, Program
+from fusionq.backends.base import (
+    Abilities,
+    Binding,
+    KeptProgram,
+    PreparedLaunch,
+    Program,
+    ResidentWorkers,
+)
 from fusionq.backends.sycl.binary import code_generation_settings
 from fusionq.backends.sycl.devices import device_target
 from fusionq.backends.sycl.launch import LaunchOrder, SyclLaunch
@@ -97,9 +104,10 @@ class SyclBackend:
         assert isinstance(program, SyclProgram), "a program built by a SyclBackend"
         return SyclLaunch(self.sycl_queue, self._order, program, arguments, shape)
 
-    def resident_workers(self, program: Program) -> int:
-        """As many as the target has."""
-        return self.target.resident_workers
+    def workers(self, program: Program) -> ResidentWorkers:
+        """As the target has them."""
+        lanes = self.target.worker_size
+        return ResidentWorkers(self.target.resident_workers, lanes, lanes)
 
     def movable(self, launch: PreparedLaunch, places: Mapping[str, int]) -> SyclLaunch | None:
         """A copy of ``launch``, prepared here."""

@@ -7,9 +7,11 @@ static shared memory.
 
 from __future__ import annotations
 
-from fusionq.base.target import CODE_LIMITS
+from fusionq.base.target import CODE_LIMITS, Target
+from fusionq.codegen.cuda.rings import CudaRings
 from fusionq.codegen.local_places import worker_bytes
 from fusionq.codegen.stage_tables import operands_of, table_words
+from fusionq.codegen.streamed_loops import streams_of
 from fusionq.ir.nodes import Kernel, Persistent
 from fusionq.ir.walk import local_memories, takes_work_groups
 
@@ -58,6 +60,46 @@ def near_words(body: Persistent, most: int) -> int:
     needed = min(needed, near)
     fits = local + 8 * needed <= LARGEST_STATIC
     return needed if fits and needed > operands_of(body).count else 0
+
+
+def all_near_words(body: Persistent) -> int:
+    """The int64 that hold all tables of a worker, in memory that launches give."""
+    return max(operands_of(body).count + table_words(body), LARGEST_STATIC // 8 + 1)
+
+
+RING_LINE = 128
+"""Bytes that rings begin at multiples of."""
+_FEWEST_SLOTS = 2
+_GROUP_FUNCTIONS = 12 << 10
+"""Bytes that a device's local memory is more than it says, for group functions, which have others
+here (``codegen.cuda.worker_groups``)."""
+_OTHER_STATIC = 1 << 10
+"""Bytes of what a worker tells its lanes, and of the barriers of rings."""
+
+
+def rings_of(body: Persistent, target: Target) -> CudaRings | None:
+    """The rings of a worker of ``body``, which then is the only one of a multiprocessor; None where
+    nothing is streamed.
+
+    So few threads are too few for stages that read memory themselves, so there are rings only where
+    the tables of many stages leave room for few workers anyway.
+    """
+    lanes, nbytes = target.streaming_lanes, target.slot_bytes
+    most = target.device.local_memory_bytes
+    if not target.device.streams_rows or 8 * near_words(body, most) <= LARGEST_STATIC:
+        return None
+    streams = streams_of(body, lanes, nbytes)
+    if streams is None:
+        return None
+    static = worker_bytes(body, lanes) + 2 * 16 * lanes + _OTHER_STATIC
+    if static > 48 << 10:
+        return None
+    left = most + _GROUP_FUNCTIONS - static - 8 * all_near_words(body) - RING_LINE
+    slots = left // (lanes // streams.size * nbytes)
+    flight = target.streamed_bytes // (lanes // streams.size * nbytes)
+    if slots < _FEWEST_SLOTS:
+        return None
+    return CudaRings(lanes, streams.size, slots, nbytes, min(max(flight, 1), slots))
 
 
 def _layout(kernel: Kernel) -> tuple[dict[str, int], int]:

@@ -113,11 +113,12 @@ static __device__ __forceinline__ bool $NAME(bool value) {
 
 
 class CudaWorkerGroups(CudaGroups):
-    """See ``Groups``; for work-groups of ``size`` threads of a worker."""
+    """See ``Groups``; for work-groups of ``size`` threads of a worker of so many ``lanes``."""
 
-    def __init__(self, size: int) -> None:
-        assert size >= WARP and WORKER_THREADS % size == 0
+    def __init__(self, size: int, lanes: int = WORKER_THREADS) -> None:
+        assert size >= WARP and lanes % size == 0
         self.size = size
+        self._lanes = lanes
         self.linear_local_id = f"(threadIdx.x % {size})"
         self.linear_local_range = str(size)
         self.sub_group_local_id = "(threadIdx.x % 32)"
@@ -204,13 +205,17 @@ class CudaWorkerGroups(CudaGroups):
         return f"{name}({value})"
 
     def _scratch(self, type: ScalarType, define: Define) -> str:
+        if self._lanes > WORKER_THREADS:
+            # One memory for all, of which a function of whatever type uses a half: of so many
+            # lanes they would take what rings are for.
+            return self._joint_scratch(define)
         name = f"fq_worker_values_{max(type.bits, 32)}"
         word = "unsigned" if type.bits <= 32 else "unsigned long long"
-        define(name, Template(_SCRATCH).substitute(NAME=name, WORD=word, WORDS=WORKER_THREADS))
+        define(name, Template(_SCRATCH).substitute(NAME=name, WORD=word, WORDS=self._lanes))
         return name
 
     def _joint_scratch(self, define: Define) -> str:
-        name, words = "fq_worker_values_together", _JOINT_BYTES * WORKER_THREADS // 8
+        name, words = "fq_worker_values_together", _JOINT_BYTES * self._lanes // 8
         text = Template(_SCRATCH).substitute(NAME=name, WORD="unsigned long long", WORDS=words)
         define(name, text)
         return name
@@ -223,7 +228,7 @@ class CudaWorkerGroups(CudaGroups):
         if self.size == WARP:
             return ""
         combine = words["COMBINE"]
-        begins = [f" + {k * WORKER_THREADS}" if k else "" for k in range(len(names))]
+        begins = [f" + {k * self._lanes}" if k else "" for k in range(len(names))]
         lines = [
             f"const unsigned id = threadIdx.x % {self.size};",
             f"$T* values = ($T*){words['SCRATCH']}(turn++) + (threadIdx.x - id);",

@@ -10,11 +10,22 @@ Functions and Launch Bounds; PTX ISA 9, section Memory Consistency Model.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fusionq.base.target import CODE_LIMITS, Target
 from fusionq.codegen.cuda.atomics import SCOPES
-from fusionq.codegen.cuda.shared_memory import LARGEST_STATIC, near_words
+from fusionq.codegen.cuda.rings import CudaRings
+from fusionq.codegen.cuda.shared_memory import (
+    LARGEST_STATIC,
+    RING_LINE,
+    WORKER_THREADS,
+    all_near_words,
+    near_words,
+    rings_of,
+)
 from fusionq.codegen.cuda.unit import KERNEL_QUALIFIER
 from fusionq.codegen.cuda.worker_groups import CudaWorkerGroups
+from fusionq.codegen.device_source import WorkerBlock
 from fusionq.codegen.dialect import Groups
 from fusionq.codegen.dialect.workers import AddOrder
 from fusionq.ir.nodes import Persistent
@@ -63,18 +74,20 @@ def part_resident(part: int) -> str:
     return f"--define-macro=FQ_PART={part}"
 
 
+_BARRIER = 15
+"""The named barrier of a worker's lanes, where its block has threads beside them; those of its
+work-groups come before it (``codegen.cuda.worker_groups``)."""
 LARGE_TABLES = "extern __shared__ ulonglong2 fq_near"
 """How the tables of a worker are declared where launches give their memory."""
 
 
 class CudaWorkers:
-    """See ``Workers``."""
+    """See ``Workers``; ``rings``: where threads beyond the worker's lanes fill some."""
 
     word_pointer = "unsigned*"
     lane = "(int)threadIdx.x"
     worker = "(int)blockIdx.x"
     barrier = "__syncthreads()"
-    group_barrier = "__syncthreads()"
     first_lane_takes = True
     pollers = 32  # a warp
     pause = "__nanosleep(20);"
@@ -89,7 +102,33 @@ class CudaWorkers:
     order_type = "int"
     release_fence = f"__nv_atomic_thread_fence(__NV_ATOMIC_RELEASE, {_DEVICE});"
 
+    def __init__(self, rings: CudaRings | None = None) -> None:
+        self.rings = rings
+        self.group_barrier = "__syncthreads()"
+        if rings is not None:
+            self.group_barrier = f"__barrier_sync_count({_BARRIER}, {rings.lanes})"
+
+    def fitted(self, body: Persistent, target: Target) -> tuple[CudaWorkers, Target]:
+        rings = rings_of(body, target)
+        if rings is None:
+            return self, target
+        units = target.device.compute_units
+        return CudaWorkers(rings), replace(
+            target, worker_size=rings.lanes, resident_workers=units
+        )
+
+    def worker_block(self, body: Persistent, target: Target) -> WorkerBlock | None:
+        rings = self.rings
+        if rings is None:
+            return None
+        tables = -(-8 * self.near_words(body, target) // RING_LINE) * RING_LINE
+        return WorkerBlock(rings.lanes, rings.lanes + rings.threads, tables + rings.nbytes)
+
     def kernel_qualifier(self, target: Target) -> str:
+        if self.rings is not None:
+            # ptxas leaves threads half of the registers if nobody says that there is one block.
+            threads = self.rings.lanes + self.rings.threads
+            return f"{KERNEL_QUALIFIER} __launch_bounds__({threads}, 1)"
         blocks = max(target.resident_workers // target.device.compute_units, 1)
         return f"{KERNEL_QUALIFIER} FQ_BOUNDS({target.worker_size}, {blocks})"
 
@@ -101,10 +140,12 @@ class CudaWorkers:
         return [space, f"unsigned char* const {name} = (unsigned char*){name}_words;"]
 
     def groups_of(self, size: int) -> Groups:
-        return CudaWorkerGroups(size)
+        return CudaWorkerGroups(size, WORKER_THREADS if self.rings is None else self.rings.lanes)
 
     def near_words(self, body: Persistent, target: Target) -> int:
         # A level 1 cache forgets everything with each acquire.
+        if self.rings is not None:
+            return all_near_words(body)
         return near_words(body, target.device.local_memory_bytes)
 
     def loads_at_once(self, body: Persistent, target: Target) -> int:

@@ -25,6 +25,7 @@ from __future__ import annotations
 from fusionq.base.frozen import dataclass
 from fusionq.codegen.dialect.groups import Define, Groups
 from fusionq.codegen.dialect.items import WorkItems
+from fusionq.codegen.dialect.rings import Rings
 from fusionq.codegen.dialect.scalars import Scalars
 from fusionq.codegen.dialect.streaming import Streaming
 from fusionq.codegen.dialect.unit import TranslationUnit
@@ -32,7 +33,7 @@ from fusionq.codegen.dialect.vectors import Vectors
 from fusionq.codegen.dialect.workers import Workers
 
 __all__ = [
-    "Define", "Dialect", "Groups", "Scalars", "Streaming", "TranslationUnit", "Vectors",
+    "Define", "Dialect", "Groups", "Rings", "Scalars", "Streaming", "TranslationUnit", "Vectors",
     "WorkItems", "Workers",
 ]  # fmt: skip
 

@@ -38,7 +38,9 @@ from __future__ import annotations
 from typing import Literal, Protocol, TypeAlias
 
 from fusionq.base.target import Target
+from fusionq.codegen.device_source import WorkerBlock
 from fusionq.codegen.dialect.groups import Groups
+from fusionq.codegen.dialect.rings import Rings
 from fusionq.ir.nodes import Persistent
 
 AddOrder: TypeAlias = Literal["relaxed", "release"]
@@ -117,6 +119,18 @@ class Workers(Protocol):
 
     order_type: str
     """The type of a memory order that is passed to a function."""
+
+    @property
+    def rings(self) -> Rings | None:
+        """How arrays that no stage writes come to its lanes ahead of all waits; None where they
+        read them where they lie."""
+
+    def fitted(self, body: Persistent, target: Target) -> tuple[Workers, Target]:
+        """The workers of a kernel with ``body``, and the target with as many lanes as those have
+        and as many as then run at once."""
+
+    def worker_block(self, body: Persistent, target: Target) -> WorkerBlock | None:
+        """Of such a kernel, where it is not the target's own."""
 
     def kernel_qualifier(self, target: Target) -> str:
         """Before the name of a persistent kernel: ``TranslationUnit.kernel_qualifier`` with what

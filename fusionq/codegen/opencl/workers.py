@@ -51,6 +51,14 @@ class OpenCLWorkers:
     order_type = "memory_order"
     release_fence = ""
 
+    rings = None
+
+    def fitted(self, body: Persistent, target: Target) -> tuple[OpenCLWorkers, Target]:
+        return self, target
+
+    def worker_block(self, body: Persistent, target: Target) -> None:
+        return None
+
     def kernel_qualifier(self, target: Target) -> str:
         sub_group = f"intel_reqd_sub_group_size({target.sub_group_size})"
         work_group = f"reqd_work_group_size({target.worker_size}, 1, 1)"

@@ -172,14 +172,17 @@ FQ_INLINE int fq_wait(
     return state;
 }
 
+// The line of the counter of a tile, if its stage has such.
+static __device__ long long fq_counter(const long long* record, long long tile) {
+    if (record[12] < 0) return -1;
+    return record[12] + tile / record[6];
+}
+
 // Counts a tile as done: after its work, not when it was taken.
 static __device__ void fq_publish(
-    const long long* record, unsigned* control, long long tile) {
+    const long long* record, unsigned* control, long long counter) {
     __nv_atomic_thread_fence(__NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE);
-    if (record[12] >= 0) {
-        const long long at = tile / record[6];
-        fq_add(fq_word(control, record[12] + at, 0), 1, __NV_ATOMIC_RELAXED);
-    }
+    if (counter >= 0) fq_add(fq_word(control, counter, 0), 1, __NV_ATOMIC_RELAXED);
     if (record[13] >= 0)
         fq_add(fq_word(control, record[13], 0), 1, __NV_ATOMIC_RELAXED);
 }
@@ -463,16 +466,20 @@ extern "C" __global__ void FQ_BOUNDS(256, 8) megakernel4_blur_total_scale_revers
         fq_near[0 + fq_k] = fq_schedule[fq_k];
     const long long* const fq_stages = fq_kept ? fq_near + 0 : fq_schedule;
     __syncthreads();
-    __shared__ ulonglong2 fq_told_bytes_words[2];
+    __shared__ ulonglong2 fq_told_bytes_words[3];
     unsigned char* const fq_told_bytes = (unsigned char*)fq_told_bytes_words;
-    long long* const fq_told = (long long*)fq_told_bytes;
+    long long* const fq_list = (long long*)fq_told_bytes, * const fq_told = fq_list + 2;
+    if (fq_lane == 0) {
+        fq_list[0] = fq_assigned + fq_next;
+        fq_list[1] = fq_assigned + fq_stop;
+    }
     for (;;) {
         long long fq_instruction = -1;
         int fq_waited = 0;
         if (fq_lane < 32) {
             if (fq_lane == 0) {
                 fq_instruction = fq_static
-                    ? (fq_next < fq_stop ? fq_schedule[fq_assigned + fq_next++] : -1)
+                    ? (fq_list[0] < fq_list[1] ? fq_schedule[fq_list[0]++] : -1)
                     : fq_ticket(fq_schedule, fq_control, *fq_epoch);
                 if (fq_stall_seen(fq_control)) fq_instruction = -1;
             }
@@ -485,8 +492,9 @@ extern "C" __global__ void FQ_BOUNDS(256, 8) megakernel4_blur_total_scale_revers
                 const long long fq_first_0 = fq_at_0 * fq_record[0];
                 const long long fq_last_0 = min(fq_first_0 + fq_record[0], fq_record[9]) - 1;
                 if (fq_lane == 0) {
-                    fq_told[1] = fq_first_0;
-                    fq_told[2] = fq_last_0;
+                    fq_told[2] = fq_first_0;
+                    fq_told[3] = fq_last_0;
+                    fq_told[1] = fq_counter(fq_record, fq_tile);
                 }
                 fq_waited = fq_wait_all(
                     fq_stages, fq_control, *fq_epoch, given_spin_limit,
@@ -501,8 +509,9 @@ extern "C" __global__ void FQ_BOUNDS(256, 8) megakernel4_blur_total_scale_revers
         const int fq_stage = (int)(fq_instruction >> 40);
         const long long fq_tile = fq_instruction & ((1ll << 40) - 1);
         const long long* const fq_record = fq_stages + 8 + 18 * fq_stage;
-        const long long fq_first_0 = fq_told[1];
-        const long long fq_last_0 = fq_told[2];
+        const int fq_counted = (int)fq_told[1];
+        const long long fq_first_0 = fq_told[2];
+        const long long fq_last_0 = fq_told[3];
         switch ((int)fq_record[14]) {
         case 0: {
             const unsigned long long a_address = given_a_address;
@@ -541,7 +550,7 @@ extern "C" __global__ void FQ_BOUNDS(256, 8) megakernel4_blur_total_scale_revers
         }
         }
         __syncthreads();
-        if (fq_lane == 255) fq_publish(fq_record, fq_control, fq_tile);
+        if (fq_lane == 255) fq_publish(fq_record, fq_control, fq_counted);
     }
     if (fq_static && fq_lane == 0 && (int)blockIdx.x == 0) fq_skip_tickets(fq_schedule, fq_control);
     if (fq_lane == 0) fq_count_at_work(fq_control, -1);

@@ -146,13 +146,16 @@ FQ_INLINE int fq_wait(
     return state;
 }
 
+// The line of the counter of a tile, if its stage has such.
+FQ_OUTLINED long fq_counter(__global const long* record, long tile) {
+    if (record[12] < 0) return -1;
+    return record[12] + tile / record[6];
+}
+
 // Counts a tile as done: after its work, not when it was taken.
 FQ_OUTLINED void fq_publish(
-    __global const long* record, __global atomic_uint* control, long tile) {
-    if (record[12] >= 0) {
-        const long at = tile / record[6];
-        fq_add(fq_word(control, record[12] + at, 0), 1, memory_order_release);
-    }
+    __global const long* record, __global atomic_uint* control, long counter) {
+    if (counter >= 0) fq_add(fq_word(control, counter, 0), 1, memory_order_release);
     if (record[13] >= 0)
         fq_add(fq_word(control, record[13], 0), 1, memory_order_release);
 }
@@ -456,7 +459,7 @@ __kernel void megakernel4_blur_total_scale_reverse(
         }
         }
         sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
-        if (fq_lane == 0) fq_publish(fq_record, fq_control, fq_tile);
+        if (fq_lane == 0) fq_publish(fq_record, fq_control, fq_counter(fq_record, fq_tile));
         sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
     }
     if (fq_static && fq_lane == 0 && get_group_id(0) == 0) fq_skip_tickets(fq_schedule, fq_control);

@@ -263,6 +263,14 @@ class _Workers:
     rolled_loop: tuple[str, ...] = ()
     counts_launches = True
 
+    rings = None
+
+    def fitted(self, body: Persistent, target: Target) -> tuple[Any, Target]:
+        return self, target
+
+    def worker_block(self, body: Persistent, target: Target) -> None:
+        return None
+
     def kernel_qualifier(self, target: Target) -> str:
         return "void"
 

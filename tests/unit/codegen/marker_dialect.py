@@ -201,6 +201,14 @@ class MarkerWorkers:
     rolled_loop: tuple[str, ...] = ()
     counts_launches = False
 
+    rings = None
+
+    def fitted(self, body: Persistent, target: Target) -> tuple[Any, Target]:
+        return self, target
+
+    def worker_block(self, body: Persistent, target: Target) -> None:
+        return None
+
     def kernel_qualifier(self, target: Target) -> str:
         return f"KERNEL_OF_WORKERS({target.worker_size})"
 

@@ -258,13 +258,16 @@ def test_the_first_lane_polls_alone() -> None:
     """The others are at the broadcast behind the loop: inside there is nothing that they miss."""
     text = generate(recorded(), "strict", TWO_CORES, MARKERS).text
     found = functions(text)
-    alone = {"fq_started", "fq_wait", "fq_wait_tiles", "fq_wait_all", "fq_tell_stall", "fq_publish"}
+    alone = {
+        "fq_started", "fq_wait", "fq_wait_tiles", "fq_wait_all", "fq_tell_stall", "fq_publish",
+        "fq_counter",
+    }  # fmt: skip
     for name in (*alone, "fq_read", "fq_add", "fq_word", "fq_count_at_work"):
         assert "BROADCAST" not in found[name] and "BARRIER" not in found[name], name
         assert "lane" not in found[name], name
     outlined = alone - {"fq_wait"}
     assert set(re.findall(r"^OUTLINED \w+ (\w+)\(", text, re.M)) == outlined
-    for name in outlined - {"fq_tell_stall", "fq_wait_tiles"}:
+    for name in outlined - {"fq_tell_stall", "fq_wait_tiles", "fq_counter"}:
         (call,) = re.findall(rf"if \((?:fq_)?lane == 0\)\s+(?:\w+ = )?{name}\(", text)
         assert call
     assert "fq_waited = BROADCAST(fq_waited);" in text
@@ -294,14 +297,15 @@ def test_the_first_of_many_threads_gets_an_instruction_alone() -> None:
     assert "fq_wait_all(" in alone and "fq_stall_seen(fq_control" in alone
     assert not re.search(r"\bBROADCAST|BARRIER", alone)
     assert "POLLER_BROADCAST(fq_instruction, 0)" in alone
-    assert alone.index("fq_told[1] = fq_first_0;") < alone.index("fq_wait_all(")
+    assert alone.index("fq_told[2] = fq_first_0;") < alone.index("fq_wait_all(")
+    assert alone.index("fq_told[1] = fq_counter(") < alone.index("fq_wait_all(")
     assert "ALL_POLLERS(fq_mine)" in functions(text)["fq_wait_all"]
     assert together.startswith(
         "\n        WORKER_GROUP_BARRIER();\n        fq_instruction = fq_told[0];\n"
     )
     assert "BROADCAST" not in together and "fq_tile % " not in together
     last = TWO_CORES.worker_size - 1
-    assert f"if (fq_lane == {last}) fq_publish(fq_record, fq_control, fq_tile);" in text
+    assert f"if (fq_lane == {last}) fq_publish(fq_record, fq_control, fq_counted);" in text
     published = functions(text)["fq_publish"]
     assert published.lstrip().startswith("RELEASE_FENCE();")
     assert "RELAXED" in published and "fq_add(" in published and "1, RELEASE" not in published

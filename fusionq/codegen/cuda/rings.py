@@ -1,0 +1,217 @@
+"""Rings of slots in a block's shared memory, which warps of their own fill by bulk copies.
+
+Each of the work-groups that a worker does side by side has a ring, and a warp that fills it.  A
+slot has two ``mbarrier``: the copies into it complete one phase of the first, the group's warps,
+once they have read it, one of the second.
+
+Source: PTX ISA 9, sections ``cp.async.bulk``, ``mbarrier`` and Asynchronous Operations.
+"""
+
+from __future__ import annotations
+
+from string import Template
+
+from fusionq.base.frozen import dataclass
+
+_RINGS = """\
+// A ring of $SLOTS slots: those of one of the work-groups that a worker does side by side.
+struct fq_ring {
+    unsigned char* slots;
+    unsigned barriers;  // for each slot that it is full, then for each that it is free
+    unsigned count;     // slots before the next one
+
+    __device__ __forceinline__ unsigned at() const { return count % $SLOTS; }
+    __device__ __forceinline__ unsigned turn() const { return count / $SLOTS % 2; }
+    __device__ __forceinline__ void next() { count++; }
+};
+
+static __device__ __forceinline__ unsigned fq_shared_address(const void* place) {
+    return (unsigned)__cvta_generic_to_shared(place);
+}
+
+#if __CUDA_ARCH__ >= 900
+#define FQ_STREAMS true
+static __device__ __forceinline__ bool fq_has_turned(unsigned barrier, unsigned turn) {
+    unsigned done;
+    asm volatile("{\\n\\t.reg .pred p;\\n\\t"
+        "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;\\n\\t"
+        "selp.u32 %0, 1, 0, p;\\n\\t}" : "=r"(done) : "r"(barrier), "r"(turn) : "memory");
+    return done != 0;
+}
+
+// Before the barrier of the block behind which rings are used.
+static __device__ __forceinline__ void fq_ring_begin(unsigned long long* barriers, int thread) {
+    if (thread >= $BARRIERS) return;
+    const unsigned count = thread % ($SLOTS * 2) < $SLOTS ? 1 : $WARPS;
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
+        :: "r"(fq_shared_address(barriers + thread)), "r"(count) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// The next slot, once it is full.
+static __device__ __forceinline__ const unsigned char* fq_ring_full(const fq_ring& ring) {
+    while (!fq_has_turned(ring.barriers + 8 * ring.at(), ring.turn())) {}
+    return ring.slots + ring.at() * $BYTES;
+}
+
+// The slot has been read by this thread.
+static __device__ __forceinline__ void fq_ring_free(fq_ring& ring) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+        asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];"
+            :: "r"(ring.barriers + 8 * ($SLOTS + ring.at())) : "memory");
+    ring.next();
+}
+
+// Gets the next slot for so many bytes: once it is free, and all but $MORE slots before it have
+// been filled.  False if the worker has stopped.
+static __device__ __forceinline__ bool fq_ring_fill(
+    fq_ring& ring, fq_ring& behind, int& filled, unsigned nbytes, const volatile unsigned* over
+) {
+    if (filled == $FLIGHT) {
+        while (!fq_has_turned(behind.barriers + 8 * behind.at(), behind.turn())) {}
+        behind.next();
+        filled--;
+    }
+    while (!fq_has_turned(ring.barriers + 8 * ($SLOTS + ring.at()), ring.turn() ^ 1))
+        if (*over) return false;
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+        :: "r"(ring.barriers + 8 * ring.at()), "r"(nbytes) : "memory");
+    filled++;
+    return true;
+}
+
+// Copies a part of a row into that slot.
+static __device__ __forceinline__ void fq_ring_copy(
+    const fq_ring& ring, int place, unsigned long long address, unsigned nbytes
+) {
+    unsigned long long once;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(once));
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+        ".L2::cache_hint [%0], [%1], %2, [%3], %4;"
+        :: "r"(fq_shared_address(ring.slots) + ring.at() * $BYTES + place), "l"(address),
+           "r"(nbytes), "r"(ring.barriers + 8 * ring.at()), "l"(once) : "memory");
+}
+
+// All that was asked for has come: shared memory may be given to others.
+static __device__ __forceinline__ void fq_ring_end(fq_ring& behind, int filled) {
+    for (; filled > 0; filled--) {
+        while (!fq_has_turned(behind.barriers + 8 * behind.at(), behind.turn())) {}
+        behind.next();
+    }
+}
+#else
+#define FQ_STREAMS false
+static __device__ void fq_ring_begin(unsigned long long*, int) {}
+static __device__ const unsigned char* fq_ring_full(const fq_ring& ring) { return ring.slots; }
+static __device__ void fq_ring_free(fq_ring&) {}
+static __device__ bool fq_ring_fill(
+    fq_ring&, fq_ring&, int&, unsigned, const volatile unsigned*
+) {
+    return false;
+}
+static __device__ void fq_ring_copy(const fq_ring&, int, unsigned long long, unsigned) {}
+static __device__ void fq_ring_end(fq_ring&, int) {}
+#endif
+"""
+
+SECTOR = 16
+"""Bytes that bulk copies begin and end at multiples of."""
+
+
+@dataclass(frozen=True)
+class CudaRings:
+    """See ``dialect.Rings``; ``lanes``: the threads of a worker, before those that fill rings."""
+
+    lanes: int
+    size: int
+    slots: int
+    slot_bytes: int
+    in_flight: int
+    sector: int = SECTOR
+
+    @property
+    def count(self) -> int:
+        """Of rings: work-groups that a worker does side by side."""
+        return self.lanes // self.size
+
+    @property
+    def threads(self) -> int:
+        """That fill them."""
+        return 32 * self.count
+
+    @property
+    def nbytes(self) -> int:
+        """Of all slots together."""
+        return self.count * self.slots * self.slot_bytes
+
+    @property
+    def functions(self) -> str:
+        return Template(_RINGS).substitute(
+            SLOTS=self.slots,
+            BYTES=self.slot_bytes,
+            WARPS=self.size // 32,
+            BARRIERS=2 * self.slots * self.count,
+            FLIGHT=self.in_flight,
+            MORE=self.in_flight - 1,
+        )
+
+    def declared(self, memory: str, taken: int) -> list[str]:
+        place = f"{memory} + {-(-taken // 128) * 128}"
+        of_ring = f"fq_ring_number * {self.slots * self.slot_bytes}"
+        return [
+            f"__shared__ unsigned long long fq_ring_barriers[{2 * self.slots * self.count}];",
+            "__shared__ volatile unsigned fq_ring_over;",
+            "if (fq_lane == 0) fq_ring_over = 0;",
+            "fq_ring_begin(fq_ring_barriers, fq_lane);",
+            "__syncthreads();",
+            f"const int fq_ring_number = fq_lane < {self.lanes}",
+            f"    ? fq_lane / {self.size} : (fq_lane - {self.lanes}) / 32;",
+            "fq_ring fq_slots = {",
+            f"    {place} + {of_ring},",
+            f"    fq_shared_address(fq_ring_barriers + {2 * self.slots} * fq_ring_number), 0}};",
+        ]
+
+    def filling(self, each: list[str]) -> list[str]:
+        return [
+            f"if (fq_lane >= {self.lanes}) {{",
+            "    if (FQ_STREAMS && fq_static && fq_lane % 32 == 0) {",
+            "        fq_ring fq_behind = fq_slots;",
+            "        int fq_filled = 0;",
+            "        for (; fq_next < fq_stop && !fq_ring_over; fq_next++) {",
+            *(f"            {line}" for line in each),
+            "        }",
+            "        fq_ring_end(fq_behind, fq_filled);",
+            "    }",
+            "    return;",
+            "}",
+        ]
+
+    over = "fq_ring_over = 1;"
+    streams = "FQ_STREAMS && fq_static"
+    parameter = "fq_ring& fq_slots"
+    argument = "fq_slots"
+    parameters = "fq_ring& fq_slots, fq_ring& fq_behind, int& fq_filled, int fq_ring_number"
+    arguments = "fq_slots, fq_behind, fq_filled, fq_ring_number"
+    over_parameter = "const volatile unsigned* fq_over"
+    over_argument = "&fq_ring_over"
+
+    def full(self) -> list[str]:
+        return ["const unsigned char* const fq_slot = fq_ring_full(fq_slots);"]
+
+    def row(self, pointer: str, place: int) -> str:
+        return f"({pointer})(fq_slot + {place})"
+
+    def free(self) -> list[str]:
+        return ["fq_ring_free(fq_slots);"]
+
+    def fill(self, nbytes: str) -> list[str]:
+        call = f"fq_ring_fill(fq_slots, fq_behind, fq_filled, {nbytes}, fq_over)"
+        return [f"if (!{call}) return;"]
+
+    def copied(self, place: int, address: str, nbytes: str) -> str:
+        return f"fq_ring_copy(fq_slots, {place}, {address}, {nbytes});"
+
+    def filled(self) -> list[str]:
+        return ["fq_slots.next();"]

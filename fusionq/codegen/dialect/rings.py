@@ -1,0 +1,81 @@
+"""The vocabulary of rings: memory of a worker that is filled ahead of all waits.
+
+Each of the work-groups that a worker does side by side has a ring of slots, and there is a lane
+beyond the worker's that fills it.  ``codegen.stream_text`` says with what.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Rings(Protocol):
+    """What fills the slots of rings and reads them; values are texts, lists of them lines.
+
+    Rings are used behind ``declared``: by the worker's lanes as ``argument``, and by those that
+    fill them, in the loop of ``filling`` over the worker's list, as ``arguments``.
+    """
+
+    @property
+    def size(self) -> int:
+        """Work-items of the work-groups that have rings."""
+
+    @property
+    def count(self) -> int:
+        """Rings of a worker."""
+
+    @property
+    def slot_bytes(self) -> int:
+        """Of a slot."""
+
+    @property
+    def sector(self) -> int:
+        """Bytes that the parts of rows which are copied begin and end at multiples of."""
+
+    @property
+    def functions(self) -> str:
+        """Functions that the texts below call."""
+
+    over: str
+    """A statement by which the worker's first lane says that no slot is read any longer."""
+    streams: str
+    """Whether rings are filled: where workers follow lists of their own."""
+    parameter: str
+    """The worker's ring as a parameter of a function."""
+    argument: str
+    """The same in a call."""
+    parameters: str
+    """The ring as parameters of a function that fills it."""
+    arguments: str
+    """The same in a call."""
+    over_parameter: str
+    """A parameter that says whether the worker is over."""
+    over_argument: str
+    """The same in a call."""
+
+    def declared(self, memory: str, taken: int) -> list[str]:
+        """Declares the rings, whose slots lie in ``memory``, of bytes, behind what is ``taken`` of
+        it; all lanes meet there."""
+
+    def filling(self, each: list[str]) -> list[str]:
+        """What the lanes that fill rings do, ``each`` for an instruction of the worker's list,
+        before they leave."""
+
+    def full(self) -> list[str]:
+        """Waits until the next slot is full."""
+
+    def row(self, pointer: str, place: int) -> str:
+        """The address of what lies ``place`` bytes into that slot, as a ``pointer``."""
+
+    def free(self) -> list[str]:
+        """Says that a work-item has read that slot: the next one is next."""
+
+    def fill(self, nbytes: str) -> list[str]:
+        """Waits until the next slot is free for so many bytes; leaves the function if the worker is
+        over."""
+
+    def copied(self, place: int, address: str, nbytes: str) -> str:
+        """Begins to copy so many bytes of global memory to ``place`` in that slot."""
+
+    def filled(self) -> list[str]:
+        """Behind the copies into a slot: the next one is next."""

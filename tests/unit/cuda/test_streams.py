@@ -1,0 +1,323 @@
+"""Rows that come to workers by rings: which are, what becomes of loops over them, that it
+compiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.backends.cuda.program import cubin_of, generated
+from fusionq.backends.reference import ReferenceBackend
+from fusionq.base.target import LaunchShape
+from fusionq.codegen.cuda.shared_memory import rings_of
+from fusionq.codegen.streamed_loops import READY, Streams, streamed, streams_of
+from fusionq.ir.nodes import Binary, Const, Expr, Kernel, Load, Persistent, Var
+from fusionq.ir.types import BOOL, INT64
+from fusionq.ir.walk import rewrite_body
+from fusionq.megakernel.schedule import make_schedule
+from fusionq.report.model import ReportedTiledStage
+from fusionq.report.model import _streamed as _streamed_arrays
+from fusionq.report.text import _streamed as _streamed_text
+from tests.unit.cuda.compile_only import ARCHITECTURES, H100, TARGET, compiling_queue
+from tests.unit.frontend.running import binding
+
+SIZE = 128
+SLOT = 8 << 10
+
+
+@fq.kernel
+def product(item: fq.NdItem, a, x, out):
+    row = 2 * item.get_global_id(0)
+    one = np.float32(0)
+    other = np.float32(0)
+    for k in range(item.get_local_id(1), a.shape[1], 128):
+        one += a[row, k] * x[k]
+        other += a[row + 1, k] * x[k]
+    total = fq.reduce_over_group(item.get_group(), one - other, "add")
+    if item.get_local_id(1) == 0:
+        out[item.get_global_id(0)] = total / (np.float32(1) + abs(total))  # never too large
+
+
+@fq.kernel
+def product_of_64(item: fq.NdItem, a, x, out):
+    own = np.float32(0)
+    for k in range(item.get_local_id(1), a.shape[1], 64):
+        own += a[item.get_global_id(0), k] * x[k]
+    total = fq.reduce_over_group(item.get_group(), own, "add")
+    if item.get_local_id(1) == 0:
+        out[item.get_global_id(0)] = total
+
+
+@fq.kernel
+def in_larger_steps(item: fq.NdItem, a, x, out):
+    own = np.float32(0)
+    for k in range(item.get_local_id(1), a.shape[1], 256):
+        own += a[item.get_global_id(0), k] * x[k]
+    total = fq.reduce_over_group(item.get_group(), own, "add")
+    if item.get_local_id(1) == 0:
+        out[item.get_global_id(0)] = total
+
+
+@fq.kernel
+def under_a_condition(item: fq.NdItem, a, x, out):
+    own = np.float32(0)
+    if x[0] > 0:
+        for k in range(item.get_local_id(1), a.shape[1], 128):
+            own += a[item.get_global_id(0), k] * x[k]
+    total = fq.reduce_over_group(item.get_group(), own, "add")
+    if item.get_local_id(1) == 0:
+        out[item.get_global_id(0)] = total
+
+
+@fq.kernel
+def up_to_data(item: fq.NdItem, a, x, out):
+    own = np.float32(0)
+    for k in range(item.get_local_id(1), np.int64(x[0]), 128):
+        own += a[item.get_global_id(0), k]
+    total = fq.reduce_over_group(item.get_group(), own, "add")
+    if item.get_local_id(1) == 0:
+        out[item.get_global_id(0)] = total
+
+
+@fq.kernel
+def of_chosen_rows(item: fq.NdItem, a, x, out):
+    row = np.int64(x[item.get_global_id(0)])
+    own = np.float32(0)
+    for k in range(item.get_local_id(1), a.shape[1], 128):
+        own += a[row, k] * x[k] + a[item.get_global_id(0), a.shape[1] - 1 - k]
+    total = fq.reduce_over_group(item.get_group(), own, "add")
+    if item.get_local_id(1) == 0:
+        out[item.get_global_id(0)] = total
+
+
+@fq.kernel
+def many_rows(item: fq.NdItem, a, x, out):
+    row = item.get_global_id(0)
+    own = np.float32(0)
+    for k in range(item.get_local_id(1), a.shape[1], 128):
+        own += a[row, k] + a[row + 1, k] + a[row + 2, k] + a[row + 3, k] + a[row + 4, k]
+    total = fq.reduce_over_group(item.get_group(), own, "add")
+    if item.get_local_id(1) == 0:
+        out[row] = total
+
+
+@fq.kernel
+def doubled(item: fq.Item, a):
+    i = item.get_id(0)
+    j = item.get_id(1)
+    a[i, j] = a[i, j] * np.float32(2)
+
+
+def built(submit: Callable[[Any, Any, Any, Any], None], width: int = 512) -> Kernel:
+    """The persistent kernel of a list over a matrix and two vectors."""
+    with compiling_queue([]) as (queue, backend):
+        a = fq.Buffer((64, width), np.float32)
+        x, y = fq.Buffer(width, np.float32), fq.Buffer(width, np.float32)
+        with fq.fusion(queue, strategy="megakernel", require=True):
+            submit(queue, a, x, y)
+    return backend.kernels[-1]
+
+
+def body_of(kernel: Kernel) -> Persistent:
+    (body,) = kernel.body
+    assert isinstance(body, Persistent)
+    return body
+
+
+def twice(kernel: Any, size: int = SIZE, rows: int = 32) -> Callable[[Any, Any, Any, Any], None]:
+    def submit(queue: Any, a: Any, x: Any, y: Any) -> None:
+        for source, into in ((x, y), (y, x)):
+            queue.submit(kernel, fq.NdRange((rows, size), (1, size)), a, source, into)
+
+    return submit
+
+
+@cache
+def products() -> Kernel:
+    """Two of them."""
+    return built(twice(product))
+
+
+def found(submit: Callable[[Any, Any, Any, Any], None], slot: int = SLOT) -> Streams | None:
+    return streams_of(body_of(built(submit)), 512, slot)
+
+
+def test_rows_of_arrays_that_no_stage_writes() -> None:
+    streams = streams_of(body_of(products()), 512, SLOT)
+    assert streams is not None and streams.size == SIZE
+    ((loop,),) = streams.loops.values()
+    assert [row.array for row in loop.rows] == ["a", "a"]
+    assert loop.element_bytes == 8 and loop.columns(SLOT, SIZE) == 1024
+    assert not streams.reasons
+    assert streams_of(body_of(products()), 512, 512) is None, "a step of both rows is no slot"
+    assert streams_of(body_of(products()), 512, SLOT) is streams
+
+
+@pytest.mark.parametrize("kernel", [in_larger_steps, under_a_condition, up_to_data])
+def test_loops_of_which_nobody_knows_what_they_read(kernel: Any) -> None:
+    """Others than those that every work-group does, over all elements up to a known bound."""
+    assert found(twice(kernel)) is None
+
+
+def test_rows_that_are_not_known_and_too_many_for_a_slot() -> None:
+    def with_product(kernel: Any, rows: int = 32) -> Callable[[Any, Any, Any, Any], None]:
+        def submit(queue: Any, a: Any, x: Any, y: Any) -> None:
+            twice(product)(queue, a, x, y)
+            twice(kernel, rows=rows)(queue, a, x, y)
+
+        return submit
+
+    streams = found(with_product(of_chosen_rows))
+    assert streams is not None
+    assert [set(r.values()) for r in streams.reasons.values()] == [
+        {"which rows of it are read is not known"}
+    ]
+    streams = found(with_product(many_rows), 2 << 10)
+    assert streams is not None
+    ((reason,),) = (r.values() for r in streams.reasons.values())
+    assert reason == "a step of the loop takes 2,560 bytes, a slot 2,048"
+
+
+def test_what_a_stage_writes_is_read_where_it_lies() -> None:
+    """At whatever place of the list."""
+
+    def submit(queue: Any, a: Any, x: Any, y: Any) -> None:
+        twice(product)(queue, a, x, y)
+        queue.submit(doubled, (64, 512), a)
+
+    assert found(submit) is None
+
+
+def test_elements_that_are_no_neighbours_are_read_where_they_lie() -> None:
+    def submit(queue: Any, a: Any, x: Any, y: Any) -> None:
+        twice(product)(queue, a[:, ::2], x, y)
+
+    assert found(submit) is None
+
+
+def test_rings_are_for_work_groups_of_one_size() -> None:
+    def submit(queue: Any, a: Any, x: Any, y: Any) -> None:
+        twice(product)(queue, a, x, y)
+        twice(product)(queue, a, x, y)
+        twice(product_of_64, 64)(queue, a, x, y)
+
+    streams = found(submit)
+    assert streams is not None and streams.size == SIZE and len(streams.loops) == 1
+    assert list(streams.reasons.values()) == [
+        {"a": "it is read by work-groups of 64, others by such of 128"}
+    ]
+
+
+@pytest.mark.parametrize("width", [1, 127, 128, 1000, 1024, 1025, 2048, 2176, 5000])
+def test_loops_over_slots_do_what_the_loops_did(width: int) -> None:
+    """The slots replaced by the rows that they are filled with."""
+    rows = 6
+    rng = np.random.default_rng(width)
+    a = rng.standard_normal((2 * rows, width)).astype(np.float32)
+    x = rng.standard_normal(width).astype(np.float32)
+    expected, given = np.zeros(rows, np.float32), np.zeros(rows, np.float32)
+    body = body_of(products())
+    streams = streams_of(body, 512, SLOT)
+    assert streams is not None
+    (loops,) = streams.loops.values()
+    kernel = body.codes[0].kernel
+    made, kept = streamed(kernel, loops, SLOT, SIZE)
+    slots = {one.kept(k): (one, row) for one in loops for k, row in enumerate(one.rows)}
+    assert {array.name for array in kept} == set(slots)
+
+    def expr(e: Expr) -> Expr:
+        if e == Var(BOOL, READY):
+            return Const(BOOL, True)
+        if isinstance(e, Load) and e.array in slots:
+            one, row = slots[e.array]
+            at = Binary(INT64, "add", Var(INT64, one.chunk()), e.indices[0])
+            return Load(e.type, row.array, (*row.indices, at))
+        return e
+
+    arrays = tuple(array for array in made.arrays if array.name not in slots)
+    made = replace(made, body=rewrite_body(made.body, expr), arrays=arrays)
+    for one, out in ((kernel, expected), (made, given)):
+        run(one, {"a": a, "x": x, "out": out}, rows)
+    np.testing.assert_array_equal(given, expected)
+
+
+def run(kernel: Kernel, arrays: dict[str, Any], rows: int) -> None:
+    backend = ReferenceBackend()
+    program = backend.build(kernel, "strict")
+    shape = LaunchShape((rows, SIZE), (1, SIZE))
+    bound = [binding(arrays[p.name]) if p.name in arrays else 1 for p in kernel.params]
+    backend.prepare(program, bound, shape).launch()
+
+
+@cache  # what is there need not be built again
+def layers(count: int = 256, width: int = 128) -> Kernel:
+    """A list of so many products, of which the tables take most of a multiprocessor's memory."""
+    with compiling_queue([]) as (queue, backend):
+        weights = [fq.Buffer((2 * width, width), np.float32) for _ in range(count)]
+        x, y = fq.Buffer(width, np.float32), fq.Buffer(width, np.float32)
+        with fq.fusion(queue, strategy="megakernel", require=True):
+            for a in weights:
+                queue.submit(product, fq.NdRange((width, SIZE), (1, SIZE)), a, x, y)
+                x, y = y, x
+    return backend.kernels[-1]
+
+
+@pytest.mark.usefixtures("nvrtc")
+def test_rings_compile() -> None:
+    """From sm_90 on; for older GPUs the same text reads rows where they lie."""
+    kernel = layers()
+    source = generated(kernel, "strict", TARGET)
+    assert source.worker is not None
+    assert (source.worker.lanes, source.worker.threads) == (512, 640)
+    assert source.worker.shared_bytes <= H100.local_memory_bytes
+    assert source.text.count("void fq_fill_") == 1
+    behind = source.text.partition("if (fq_lane >= 512) {")[2]
+    assert "__syncthreads" not in behind, "lanes that fill rings are at no barrier of the worker"
+    for architecture in ARCHITECTURES:
+        cubin = cubin_of(kernel, source, "strict", architecture)
+        assert cubin.code.startswith(b"\x7fELF")
+        assert cubin.resources.registers <= 96
+        assert cubin.resources.spill_stores <= 512
+        assert cubin.resources.shared_bytes + source.worker.shared_bytes <= 227 << 10
+
+
+def test_kernels_of_few_stages_and_older_devices_have_no_rings() -> None:
+    """They have more workers, which hide latency by their number."""
+    kernel = products()
+    assert rings_of(body_of(kernel), TARGET) is None
+    assert generated(kernel, "strict", TARGET).worker is None
+    older = replace(TARGET, device=replace(H100, streams_rows=False))
+    long = layers()
+    assert rings_of(body_of(long), TARGET) is not None
+    assert rings_of(body_of(long), older) is None
+    assert "fq_ring" not in generated(long, "strict", older).text
+
+
+def test_the_report_says_what_is_streamed() -> None:
+    """Of workers that follow lists; what others fetch, workers do not ask for."""
+    body = body_of(layers())
+    fitted = replace(TARGET, worker_size=TARGET.streaming_lanes, resident_workers=132)
+    params = [{"size_0": 128, "size_1": 128}] * len(body.stages)
+    schedule = make_schedule(body, params, 1 << 20, fitted)
+    assert schedule.streams is not None
+    assert make_schedule(body, params, 1 << 20, TARGET).streams is None
+    own, others = _streamed_arrays(body, body.stages[0].code, schedule.streams)
+    assert own == ("a",) and others == ()
+    stage = ReportedTiledStage((0,), (), None, (), (), own, (("b", "a stage writes it"),))
+    assert _streamed_text(stage) == "a; not b (a stage writes it)"
+
+
+def test_bytes_on_their_way_are_bounded() -> None:
+    body = body_of(layers())
+    for nbytes, slots in ((1, 1), (32 << 10, 1), (64 << 10, 2), (1 << 30, None)):
+        rings = rings_of(body, replace(TARGET, streamed_bytes=nbytes))
+        assert rings is not None
+        assert rings.in_flight == (rings.slots if slots is None else slots)
+
+
