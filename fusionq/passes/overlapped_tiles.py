@@ -177,8 +177,9 @@ class _Merged:
             tuple(body),
             tuple(self.arrays),
             span=parts[0].kernel.kernel.span,
-            # A loop around barriers is otherwise done for one work-item after the other.
-            sub_group_size=None if self.window is None else self.local_range[-1],
+            # Compilers that choose take fewer lanes where registers are short, and do each part,
+            # with all its rows, for some lanes after the others.
+            sub_group_size=self.local_range[-1] if self.in_vectors else None,
             small_sizes=all(part.kernel.kernel.small_sizes for part in parts),
         )
         made = FusedKernel(share_local_arrays(kernel), self.params.sources, {})
