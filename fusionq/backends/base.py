@@ -180,6 +180,15 @@ class RepeatableLaunch(Protocol):
         """Launches with the arguments that it has now; None while it cannot be repeated."""
 
 
+@runtime_checkable
+class JoiningLaunch(Protocol):
+    """A ``PreparedLaunch`` of a device that may join several of a launch shape's work-groups."""
+
+    @property
+    def work_groups(self) -> int:
+        """How many there are then."""
+
+
 class NumberedEvent(DeviceEvent, Protocol):
     """The completion of a queue's launches up to one of them."""
 

@@ -13,6 +13,9 @@ stores; a work-item that loads what it has stored takes the value.  Only kernels
 and store take part: at the ids themselves, of arrays that they do not store to also at a distance,
 and at the same elements for a whole row.  Conditions on ids have to be decided in the interior of
 rows (``codegen.interior``), outside of which work-items are done one by one.
+
+Records of a profile before and behind all that are a work-group's own: they stay where they are,
+and the work-group is that of the threads.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from fusionq.ir.nodes import (
     Assign,
     Binary,
     Block,
+    Call,
     Compare,
     Const,
     Expr,
@@ -44,7 +48,15 @@ from fusionq.ir.nodes import (
 )
 from fusionq.ir.range_guard import is_global_id, range_guard
 from fusionq.ir.types import INT64, ScalarType
-from fusionq.ir.walk import expressions, rewrite_body, subexpressions
+from fusionq.ir.walk import (
+    assigned_variable,
+    expressions,
+    rewrite_body,
+    statements,
+    subexpressions,
+)
+
+_OF_GROUPS = frozenset({"group_id", "group_range", "local_range"})
 
 
 @dataclass(frozen=True)
@@ -69,7 +81,8 @@ def with_neighbours(kernel: Kernel, body: Body, nbytes: int) -> Neighbours | Non
     def there(e: Expr) -> Expr:
         return ids.get(e.name, e) if isinstance(e, Var) else e
 
-    every = flatten_blocks(rewrite_body(guard.guard.then, there))
+    before, middle, behind = _with_records(rewrite_body(guard.guard.then, there))
+    every = flatten_blocks(middle)
     interior = interior_of(replace(kernel, body=every)) or Interior((), (), (), every)
     inner = interior.body
     arrays = accessed_by_rows(kernel, inner, last)
@@ -111,11 +124,52 @@ def with_neighbours(kernel: Kernel, body: Body, nbytes: int) -> Neighbours | Non
     together = loop(turns[0], computed), loop(turns[1], stores)
     alone = loop(turns[2], (If(Compare("lt", own, limit), every),))
     guarded = If(conjunction(inside), together, (alone,))
+    # Records stand outside of the limit: where it is known, a compiler does an element of the
+    # vector before it asks for the others.  The first thread is inside, and the last is named.
+    ends = tuple(_of_threads(s, last, limit, items) for s in behind)
+    recorded: Body = (*before, guarded, *ends)
     if others:
-        guarded = If(conjunction(others), (guarded,))
+        recorded = (If(conjunction(others), recorded),)
     declared = tuple(ArrayDecl(n, type, (items,), "private") for n, type in kept.items())
-    made = replace(kernel, body=(guarded,), arrays=declared)
+    made = replace(kernel, body=recorded, arrays=declared)
     return Neighbours(made, items, tuple(a.name for a in arrays))
+
+
+def _with_records(body: Body) -> tuple[Body, Body, Body]:
+    """``body`` without the records that it begins and ends with, between these."""
+    first, end = 0, len(body)
+    while first < end and _is_record(body[first]):
+        first += 1
+    while first < end and _is_record(body[end - 1]):
+        end -= 1
+    return body[:first], body[first:end], body[end:]
+
+
+def _is_record(stmt: Stmt) -> bool:
+    """Whether ``stmt`` is done by the first work-item of a sub-group, for the whole work-group, as
+    no statement of a user is, and is about nothing that a work-item has computed."""
+    if not isinstance(stmt, If):
+        return False
+    inside = list(expressions((stmt,)))
+    own = {assigned_variable(s) for s in statements((stmt,))}
+    return any(isinstance(e, Call) and e.function == "leads_sub_group" for e in inside) and not any(
+        isinstance(e, Load)
+        or (isinstance(e, Var) and e.name not in own)
+        or (isinstance(e, ItemQuery) and e.query not in _OF_GROUPS)
+        for e in inside
+    )
+
+
+def _of_threads(stmt: Stmt, last: int, limit: Expr, items: int) -> Stmt:
+    """The record ``stmt`` where a thread has so many ``items``: of those within ``limit``, a
+    work-group's last is another."""
+    start = Binary(INT64, "mul", ItemQuery("group_id", last), ItemQuery("local_range", last))
+    rounded = Binary(INT64, "add", limit, Const(INT64, items - 1))
+    threads = Binary(INT64, "floordiv", rounded, Const(INT64, items))
+    of_items = Binary(INT64, "sub", limit, start)
+    of_threads = Binary(INT64, "sub", threads, start)
+    (changed,) = rewrite_body((stmt,), lambda e: of_threads if e == of_items else e)
+    return changed
 
 
 def kept_bytes(body: Body) -> int:

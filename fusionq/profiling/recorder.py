@@ -16,6 +16,7 @@ from fusionq.backends.base import (
     Backend,
     Binding,
     DeviceEvent,
+    JoiningLaunch,
     PreparedLaunch,
 )
 from fusionq.base.options import FusionOptions
@@ -57,7 +58,7 @@ class Recorded:
 @dataclass
 class _StageRecords:
     """The buffer of one launch of a run: ``depth`` launches' records of ``size`` words, one after
-    the other; ``read`` gives what such words mean."""
+    the other; ``read`` gives what such words mean, of so many work-groups."""
 
     size: int
     depth: int
@@ -67,10 +68,11 @@ class _StageRecords:
     timed: bool
     groups: int
     every: int
-    can_be_sampled: bool
+    of_range: bool
+    """Of work-groups of a launch, some of which may record, not of tiles."""
     prepare: Callable[[Words], None]
     """Makes a launch's words ready to be written."""
-    read: Callable[[Words], tuple[Decoded, tuple[Region, ...]]]
+    read: Callable[[Words, int], tuple[Decoded, tuple[Region, ...]]]
 
     def words(self, turn: int) -> Words:
         """The words of the ``turn``-th launch since the buffer was read, to be read only."""
@@ -166,6 +168,10 @@ class ProfiledRun(PreparedRun):
             for stage in plan.stages
         )
         bind(backend, self, pending, fusion_options.fp)
+        for records, launch in zip(self._records, self.launches, strict=True):
+            if records is None or not records.of_range or not isinstance(launch, JoiningLaunch):
+                continue
+            records.groups = launch.work_groups
         depths = [records.depth for records in self._records if records is not None]
         self._depth = min(depths, default=_MOST_DEPTH)
 
@@ -193,7 +199,7 @@ class ProfiledRun(PreparedRun):
             layout.every,
             True,
             lambda words: prepare_words(words, layout),
-            lambda words: (decode(words, layout, groups, rows), regions),
+            lambda words, groups: (decode(words, layout, groups, rows), regions),
         )
 
     def extra_tiles(self, stage: int, schedule: Schedule) -> Sequence[Binding]:
@@ -213,7 +219,7 @@ class ProfiledRun(PreparedRun):
             1,
             False,
             lambda words: words.fill(0),
-            lambda words: decode_instructions(words, lowered, schedule, rows),
+            lambda words, _: decode_instructions(words, lowered, schedule, rows),
         )
         return *bindings, rows
 
@@ -228,15 +234,15 @@ class ProfiledRun(PreparedRun):
         timed: bool,
         groups: int,
         every: int,
-        can_be_sampled: bool,
+        of_range: bool,
         prepare: Callable[[Words], None],
-        read: Callable[[Words], tuple[Decoded, tuple[Region, ...]]],
+        read: Callable[[Words, int], tuple[Decoded, tuple[Region, ...]]],
     ) -> Sequence[Binding]:
         depth = max(min(self._limit // size, _MOST_DEPTH), 1)
         memory = self._backend.allocate(WORD_BYTES * size * depth)
         base = self._lowered[stage].extra[1]
         records = _StageRecords(
-            size, depth, memory, base, timed, groups, every, timed and can_be_sampled, prepare, read
+            size, depth, memory, base, timed, groups, every, of_range, prepare, read
         )
         self._records[stage] = records
         for turn in range(depth):
@@ -323,7 +329,7 @@ class ProfiledRun(PreparedRun):
 
     def _read(self, records: _StageRecords, words: Words) -> tuple[Decoded, tuple[Region, ...]]:
         """What ``words`` mean, in the host's nanoseconds."""
-        found, regions = records.read(words)
+        found, regions = records.read(words, records.groups)
         clock = self._options.clock
         if clock is not None:
             for end in ("start", "end"):
@@ -375,7 +381,7 @@ class ProfiledRun(PreparedRun):
         every = list(self.every)
         for stage, turn, _, event in self._pending:
             records = self._records[stage]
-            if turn == 0 and records is not None and records.can_be_sampled:
+            if turn == 0 and records is not None and records.timed and records.of_range:
                 event.wait()
                 found, regions = self._read(records, records.words(turn))
                 record_ns = 0.0 if self._options.clock is None else self._options.clock.record_ns

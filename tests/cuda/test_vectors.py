@@ -27,6 +27,12 @@ def for_short_ranges() -> Iterator[None]:
     vars(gpu)["threads"] = before
 
 
+@fq.kernel
+def added_in_rows(item: fq.Item, a, b, out):
+    i, j = item.get_id(0), item.get_id(1)
+    out[i, j] = a[i, j] + b[i, j]
+
+
 def is_wide(f: fq.Fusion) -> bool:
     launch = f._list.run.single
     return launch._function is not None and launch._grid.blocks[0] * launch._grid.threads[0] < N
@@ -59,3 +65,16 @@ def test_random_lists(program: ElementList, fused: bool) -> None:
             found = results(queue, program, fused)
     for one, another in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, another)
+
+
+@pytest.mark.parametrize("shape", [(N,), (4096,), (9, 4100), (300, 1024)])
+def test_launches_that_record(queue, shape) -> None:
+    """Each work-group of threads has its beginning and its end, also one that is not whole."""
+    rng = np.random.default_rng(0)
+    a, b, out = (fq.Buffer(rng.random(shape).astype(np.float32)) for _ in range(3))
+    with fq.profile(queue, compare=False, every=1) as p, fq.fusion(queue, strategy="fused"):
+        queue.submit(added if len(shape) == 1 else added_in_rows, shape, a, b, out)
+    np.testing.assert_array_equal(out.numpy(), a.numpy() + b.numpy())
+    (launch,) = p.timeline.launches
+    assert launch.groups * 1024 < 2 * np.prod(shape) + 4096  # no work-group of 256 has one alone
+    assert sorted(p.timeline.intervals["instance"]) == list(range(launch.groups))

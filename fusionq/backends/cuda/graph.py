@@ -53,9 +53,10 @@ class DriverGraph:
     """Of the multiprocessors, a launch of one block for so many is small: its blocks take no places
     that others need while they wait.  H100: a decode step with four of these in each of 16 layers
     1.264 in place of 1.281 ms, norms of 64 Ki elements 0.95 of the time; chains of launches that
-    are alike are left alone, some of which would take 1.25.  Several blocks that begin so may lie on
-    one multiprocessor, where the others' leave room first; that counts where their threads go
-    through memory one by one, each a row: those are left alone, too."""
+    are alike are left alone, some of which would take 1.25.  Several blocks that begin so may lie
+    on one multiprocessor, where the others' leave room first; that counts where their threads go
+    through memory one by one, each a row: those are left alone, too (diffusion with row sums of
+    4096 x 4096 elements 1.37 ms, 1.6 to 1.9 so)."""
     MOST = 1024
     """On one GPU; each takes some 115 KB of its memory."""
 

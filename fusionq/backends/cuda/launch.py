@@ -38,8 +38,8 @@ class CudaLaunch:
 
     __slots__ = (
         "_addresses", "_arguments", "_base", "_changed", "_config", "_driver", "_enqueue_graph",
-        "_function", "_graph", "_grid", "_kernel", "_launch_kernel", "_parameters", "_shared_bytes", "_stream",
-        "_turns", "loads_early", "name", "runs_at_once", "waits_itself",
+        "_function", "_graph", "_grid", "_kernel", "_launch_kernel", "_parameters", "_shared_bytes",
+        "_stream", "_turns", "loads_early", "name", "runs_at_once", "waits_itself",
     )  # fmt: skip
 
     def __init__(
@@ -104,6 +104,11 @@ class CudaLaunch:
     def blocks(self) -> int:
         """How many it launches."""
         return prod(self._grid.blocks)
+
+    @property
+    def work_groups(self) -> int:
+        """Fewer than its shape has where a thread does several neighbouring work-items."""
+        return self.blocks
 
     @property
     def loops_alone(self) -> bool:

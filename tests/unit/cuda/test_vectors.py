@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +16,13 @@ from fusionq.backends.base import ArrayBinding
 from fusionq.backends.cuda.grid import Grid
 from fusionq.backends.cuda.program import CudaProgram, generated
 from fusionq.base.target import LaunchShape
-from fusionq.ir.nodes import ArrayParam
+from fusionq.codegen.neighbours import with_neighbours
+from fusionq.codegen.scoping import flatten_blocks
+from fusionq.ir.nodes import ArrayParam, Binary, Const, If, ItemQuery, Param, Record
+from fusionq.ir.range_guard import range_guard
+from fusionq.ir.types import INT64
+from fusionq.ir.walk import expressions
+from fusionq.profiling.lowering import lower_records
 from tests.unit.cuda.compile_only import TARGET, compiling_queue
 from tests.unit.cuda.test_compiles import intermediate_text
 
@@ -156,3 +163,65 @@ def test_grids_of_fewer_blocks() -> None:
     grid = Grid((10, 3, 2), (256, 1, 1), "xyz")
     assert grid.with_fewer(4).blocks == (3, 3, 2)
     assert grid.with_fewer(16).blocks == (1, 3, 2)
+
+
+@pytest.mark.usefixtures("nvrtc")
+@pytest.mark.parametrize("kernel", [copy, five_points])
+def test_launches_that_record_have_them_too(kernel: Any) -> None:
+    """A work-group is then one of threads: the last of its work-items that are in the range is at
+    another place."""
+    shape = (4096,) if kernel is copy else (64, 4096)
+    with compiling_queue([]) as (queue, _), fq.fusion(queue) as f:
+        queue.submit(kernel, shape, ones(shape), ones(shape))
+    assert f._list is not None and f._list.run is not None
+    (stage,) = f._list.run.built.plan.stages
+    made = stage.kernel
+    guard = range_guard(made.body)
+    assert guard is not None
+    start, end = (Record("region", "stage", phase) for phase in ("start", "end"))
+    then = (start, *guard.guard.then, end)
+    asked = replace(made, body=(*guard.before, replace(guard.guard, then=then)))
+    lowered = lower_records(
+        asked, {}, overflow="truncate", occurrences=1, buffer_words=1 << 16, target=TARGET
+    ).kernel
+    wide = with_neighbours(lowered, flatten_blocks(lowered.body), 16)
+    assert wide is not None and wide.items == 4 and len(wide.arrays) == 2
+    body = wide.kernel.body
+    if len(shape) > 1:
+        (rows,) = body
+        assert isinstance(rows, If)
+        body = rows.then
+    last = len(shape) - 1
+    limit = guard.limits[last]
+    first, _, behind = body
+    threads = Binary(INT64, "add", limit, Const(INT64, 3))
+    inside = list(expressions((behind,)))
+    assert Binary(INT64, "floordiv", threads, Const(INT64, 4)) in inside
+    assert all(
+        isinstance(e, Const | Param) or e.query in ("group_id", "group_range")  # type: ignore[union-attr]
+        for e in expressions((first,))
+        if isinstance(e, Const | Param | ItemQuery)
+    )
+    source = generated(lowered, "strict", TARGET)
+    assert source.neighbours == 4
+    text = intermediate_text(source.text)
+    assert re.search(r"ld\.global\.(?:nc\.)?v4\.[bfu]32", text)
+    assert text.count("%globaltimer") == 4  # twice in each function
+
+
+def test_not_where_records_are_of_what_a_work_item_has_computed() -> None:
+    """Each work-item of a thread has computed another value."""
+    with compiling_queue([]) as (queue, _), fq.fusion(queue) as f:
+        queue.submit(copy, 4096, ones(4096), ones(4096))
+    assert f._list is not None and f._list.run is not None
+    (stage,) = f._list.run.built.plan.stages
+    guard = range_guard(stage.kernel.body)
+    assert guard is not None
+    own = ItemQuery("global_id", 0)
+    mark = Record("place", "mark", "instant", own)
+    made = replace(guard.guard, then=(*guard.guard.then, mark))
+    lowered = lower_records(
+        replace(stage.kernel, body=(*guard.before, made)), {},
+        overflow="truncate", occurrences=1, buffer_words=1 << 16, target=TARGET,
+    ).kernel  # fmt: skip
+    assert with_neighbours(lowered, flatten_blocks(lowered.body), 16) is None
