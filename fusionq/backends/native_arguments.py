@@ -124,6 +124,11 @@ class NativeArguments:
         own = self._pointers
         return [(self.values[own[name]], place) for name, place in places.items() if name in own]
 
+    def move(self, pointers: Sequence[tuple[Any, int]], addresses: Sequence[int | None]) -> None:
+        """Have these ``pointers`` be those of their places among ``addresses``."""
+        for argument, place in pointers:
+            argument.value = addresses[place]
+
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> bool:
         """Give scalar parameter ``name`` another value; whether its bits are others than before.
 

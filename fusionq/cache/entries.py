@@ -142,7 +142,8 @@ def kept_program(backend: Backend, kernel: Kernel, fp: FloatMode) -> KeptProgram
         if any(slot.param not in names for slot in source.slots):
             raise MalformedData("an argument of a parameter that there is not")
         _, found, rest = source.text.partition(f" {source.entry_point}(")
-        if not found or sum(map(bool, rest.partition(")")[0].split(","))) != len(source.slots):
+        arguments = 1 if source.is_packed else len(source.slots)
+        if not found or sum(map(bool, rest.partition(")")[0].split(","))) != arguments:
             raise MalformedData("a kernel that its source does not have")
         if shared is None:
             return KeptProgram(source, binary or None)

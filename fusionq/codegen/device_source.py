@@ -74,6 +74,9 @@ class DeviceSource:
     registers."""
     worker: WorkerBlock | None = None
     """Of a persistent kernel, where it is not the target's."""
+    is_packed: bool = False
+    """Whether the arguments are the members of one structure, which is the only argument; each lies
+    at the next multiple of its size."""
 
     @property
     def wide_entry_point(self) -> str:

@@ -25,6 +25,7 @@ from fusionq.codegen.instruction_loop import loop_head, near_tables, publication
 from fusionq.codegen.kernel_body import StatementLines, parameter_text
 from fusionq.codegen.local_places import worker_bytes
 from fusionq.codegen.names import Names
+from fusionq.codegen.packed_arguments import head_of, is_packed
 from fusionq.codegen.persistent_waits import WaitText
 from fusionq.codegen.queue_protocol import protocol, publish_function
 from fusionq.codegen.queue_words import QueueWords
@@ -106,9 +107,10 @@ class _PersistentPrinter:
         memory.identifier(Scalar(body.spin_limit))
         entry_point = Names(self.dialect.unit.is_reserved).fresh(self.kernel.name)
         slots = memory.slots()
-        parameters = [
-            f"    {parameter_text(self.kernel, slot, memory, self.dialect)}" for slot in slots
-        ]
+        given = head_of(
+            [parameter_text(self.kernel, slot, memory, self.dialect) for slot in slots],
+            self.dialect,
+        )
         text = [
             *self.dialect.unit.prologue(self.types, self.fp, self.functions),
             "",
@@ -122,8 +124,10 @@ class _PersistentPrinter:
             *self.ahead.functions,
             *([] if self.streams is None else self.streams.functions),
             "\n\n".join(functions),
+            *given.definition,
             f"{self.workers.kernel_qualifier(self.target)} {entry_point}(",
-            ",\n".join(parameters) + ") {",
+            ",\n".join(f"    {text}" for text in given.parameters) + ") {",
+            *(f"    {line}" for line in given.first),
             *self._local_memory(),
             head,
             f"        switch ((int)fq_record[{q.BODY}]) {{",
@@ -131,8 +135,10 @@ class _PersistentPrinter:
             tail,
         ]
         worker = self.workers.worker_block(body, self.target)
-        types = frozenset(self.types)
-        return DeviceSource("\n".join(text), entry_point, slots, types, worker=worker)
+        types, packed = frozenset(self.types), is_packed(len(slots), self.dialect)
+        return DeviceSource(
+            "\n".join(text), entry_point, slots, types, worker=worker, is_packed=packed
+        )
 
     def _head(self) -> str:
         """The start of the kernel's body, up to the work for an instruction."""

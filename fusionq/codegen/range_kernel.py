@@ -17,6 +17,7 @@ from fusionq.codegen.kernel_body import StatementLines, parameter_text, statemen
 from fusionq.codegen.loads_together import with_loads_together
 from fusionq.codegen.names import Names
 from fusionq.codegen.neighbours import with_neighbours
+from fusionq.codegen.packed_arguments import head_of, is_packed
 from fusionq.codegen.row_vectors import alignment
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.ir.nodes import ArrayParam, Expr, For, Kernel, Load, Var
@@ -34,7 +35,10 @@ def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> De
     code = _code(kernel, kernel.body, dialect)
     lines = statement_lines(code.kernel, code.bodies, dialect, helpers)
     entry_point = Names(dialect.unit.is_reserved).fresh(kernel.name)
-    source = DeviceSource("", entry_point, lines.slots, lines.types, keeps_loads=code.keeps_loads)
+    packed = is_packed(len(lines.slots), dialect)
+    source = DeviceSource(
+        "", entry_point, lines.slots, lines.types, keeps_loads=code.keeps_loads, is_packed=packed
+    )
     inside = _in_turn(lines.bodies[0], lines.bodies[1:], dialect, helpers)
     functions = _function(code.kernel, entry_point, lines, inside, dialect, helpers, code.once)
     vectors = dialect.vectors
@@ -114,7 +118,10 @@ def _side_by_side(
     once = frozenset().union(*(code.once for code in codes)).difference(*again)
     entry_point = Names(dialect.unit.is_reserved).fresh(kernel.name)
     keeps = any(code.keeps_loads for code in codes)
-    source = DeviceSource("", entry_point, lines.slots, lines.types, keeps_loads=keeps)
+    packed = is_packed(len(lines.slots), dialect)
+    source = DeviceSource(
+        "", entry_point, lines.slots, lines.types, keeps_loads=keeps, is_packed=packed
+    )
     chosen = [*before, first, *branches(names, group, inside)]
     functions = _function(whole, entry_point, lines, chosen, dialect, helpers, once)
     return _unit(source, lines, functions, fp, dialect, helpers)
@@ -203,16 +210,18 @@ def _function(
             if type is not None:
                 helpers.add(type[0].partition("<")[0], type[1])
                 arrays[slot] = f"const {type[0]} {lines.names.of(slot.param)}"
-    parameters = [
-        f"    {arrays.get(slot) or parameter_text(kernel, slot, lines.memory, dialect)}"
-        for slot in lines.slots
-    ]
+    given = head_of(
+        [arrays.get(s) or parameter_text(kernel, s, lines.memory, dialect) for s in lines.slots],
+        dialect,
+    )
+    parameters = [f"    {text}" for text in given.parameters]
     size = kernel.sub_group_size
     sub_groups = "" if size is None else dialect.unit.sub_groups_of(size)
     head = f"{sub_groups}{dialect.unit.kernel_qualifier} {name}("
-    declared = [*([] if arrays else lines.pointers), *assumed, *lines.arrays]
+    declared = [*given.first, *([] if arrays else lines.pointers), *assumed, *lines.arrays]
     inside = [*declared, *([""] if declared else []), *body]
     return [
+        *given.definition,
         *([head, ",\n".join(parameters), ") {"] if parameters else [f"{head}) {{"]),
         *(f"    {line}" if line else line for line in inside),
         "}",

@@ -19,6 +19,7 @@ from fusionq.backends.sycl.devices import device_target
 from fusionq.backends.sycl.launch import LaunchOrder, SyclLaunch
 from fusionq.backends.sycl.program import SyclProgram, build, build_together, kept, restored
 from fusionq.backends.sycl.queue_pool import PooledQueue
+from fusionq.backends.sycl.runtime import takes_structures
 from fusionq.backends.sycl.usm import SyclAllocation, allocate, check_adopted
 from fusionq.backends.sycl.usm_pool import UsmPool
 from fusionq.base.interned import interned, interned_by_identity
@@ -86,7 +87,8 @@ class SyclBackend:
     @property
     def keep_domain(self) -> tuple[object, ...]:
         """What a kept program depends on beside kernel and floating mode."""
-        return (type(self).__name__, self.target, code_generation_settings(self.info.kind))
+        settings = code_generation_settings(self.info.kind)
+        return (type(self).__name__, self.target, settings, takes_structures())
 
     def keep(self, program: Program) -> KeptProgram | None:
         """``program`` as data; None if it was not built from OpenCL C."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fusionq.backends.argument_structure import ArgumentStructure
 from fusionq.backends.base import ArrayBinding, Binding, DeviceEvent
 from fusionq.backends.interruptible import tell_running, wait_interruptibly
 from fusionq.backends.native_arguments import NativeArguments
@@ -109,8 +110,8 @@ class SyclLaunch:
     """A program bound to arguments and a launch shape."""
 
     __slots__ = (
-        "_arguments", "_global", "_kernel", "_local", "_name", "_operations", "_order", "_pointers",
-        "_prepared", "_submit", "_what",
+        "_arguments", "_global", "_has_changed", "_kernel", "_local", "_name", "_operations",
+        "_order", "_pointers", "_prepared", "_submit", "_what",
     )  # fmt: skip
 
     def __init__(
@@ -134,8 +135,14 @@ class SyclLaunch:
         self._operations = weight * program.work.operations(prod(shape.global_range), shapes)
         self._global = list(shape.global_range)
         self._local = list(shape.local_range)
-        self._prepared = NativeArguments(program.kernel, program.slots, bindings)
-        self._arguments = self._prepared.values
+        self._prepared: ArgumentStructure | NativeArguments
+        self._arguments: list[Any]
+        if program.is_packed:
+            self._prepared = ArgumentStructure(program.kernel, program.slots, bindings)
+            self._arguments, self._has_changed = [], True
+        else:
+            self._prepared = NativeArguments(program.kernel, program.slots, bindings)
+            self._arguments, self._has_changed = self._prepared.values, False
         self._pointers: list[tuple[Any, int]] = []
         """The arrays' addresses among the arguments of a copy, with the arrays' places."""
 
@@ -146,26 +153,32 @@ class SyclLaunch:
         other._submit, other._order, other._kernel = self._submit, self._order, self._kernel
         other._name, other._what, other._operations = self._name, self._what, self._operations
         other._global, other._local = self._global, self._local
-        other._prepared = self._prepared.copy()
-        other._arguments = other._prepared.values
-        other._pointers = other._prepared.pointers(places)
+        other._prepared = prepared = self._prepared.copy()
+        other._has_changed = isinstance(prepared, ArgumentStructure)
+        other._arguments = [] if isinstance(prepared, ArgumentStructure) else prepared.values
+        other._pointers = prepared.pointers(places)
         return other
 
     def move(self, addresses: Sequence[int | None]) -> None:
         """Have the arrays of a copy at other ``addresses`` in the launches that follow."""
-        for argument, place in self._pointers:
-            argument.value = addresses[place]
+        self._prepared.move(self._pointers, addresses)
+        self._has_changed = isinstance(self._prepared, ArgumentStructure)
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
         """Give scalar parameter ``name`` another value for the launches that follow.
 
         ArgumentError if an integer does not fit the parameter's type.
         """
-        self._prepared.set_scalar(name, value)
+        prepared = self._prepared
+        if prepared.set_scalar(name, value) and isinstance(prepared, ArgumentStructure):
+            self._has_changed = True
 
     def launch(self, depends: Sequence[DeviceEvent] = ()) -> SyclEvent:
         """Enqueue; returns at once.  Events of other kinds of devices are waited for."""
-        order = self._order
+        order, prepared = self._order, self._prepared
+        if self._has_changed and isinstance(prepared, ArgumentStructure):
+            self._arguments = [load_dpctl().RawKernelArg(prepared.content)]
+            self._has_changed = False
         if depends and order.waits_on_host:
             for dependence in depends:
                 dependence.wait()

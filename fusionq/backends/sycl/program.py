@@ -6,12 +6,12 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fusionq.backends.base import KeptProgram
 from fusionq.backends.sycl.binary import binary_of, kernel_from_binary
 from fusionq.backends.sycl.build_log import build_log
-from fusionq.backends.sycl.runtime import load_dpctl
+from fusionq.backends.sycl.runtime import load_dpctl, takes_structures
 from fusionq.base.errors import DeviceError
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import FloatMode, Target
@@ -19,6 +19,9 @@ from fusionq.codegen import DeviceSource, Slot
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.types import FLOAT16, FLOAT64
 from fusionq.ir.work_bound import WorkBound
+
+if TYPE_CHECKING:
+    from fusionq.codegen.dialect import Dialect
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,12 @@ class SyclProgram:
     """What it was built from, where that was OpenCL C."""
     entry_point: str | None = None
     """What the kernel is called in a program of several."""
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether its arguments are one structure."""
+        return self.generated is not None and self.generated.is_packed
+
     work: WorkBound = field(init=False, compare=False)
     what: str = field(init=False, compare=False)
     """Its name and place in the program, for messages."""
@@ -49,9 +58,8 @@ def build(queue: Any, kernel: Kernel, fp: FloatMode, target: Target) -> SyclProg
     compiler's log and the source if it refuses the text."""
     # Only now: programs that are restored need no code generator.
     from fusionq.codegen.kernel_source import generate
-    from fusionq.codegen.opencl import OPENCL_C
 
-    return _built(queue, kernel, generate(kernel, fp, target, OPENCL_C), fp)
+    return _built(queue, kernel, generate(kernel, fp, target, _dialect()), fp)
 
 
 def build_together(
@@ -71,6 +79,13 @@ def build_together(
     return [made.get(id(kernel)) or build(queue, kernel, fp, target) for kernel in kernels]
 
 
+def _dialect() -> Dialect:
+    """The language of this runtime's kernels."""
+    from fusionq.codegen.opencl import OPENCL_C, OPENCL_C_OF_MANY_ARGUMENTS
+
+    return OPENCL_C if takes_structures() else OPENCL_C_OF_MANY_ARGUMENTS
+
+
 MOST_JOINED = 32
 """Kernels of one program: when one of them is needed in another process, all are read."""
 
@@ -81,11 +96,10 @@ def _built_together(
     """The programs; none where one of them cannot be built, which is then found out alone."""
     from fusionq.codegen.joined_source import joined
     from fusionq.codegen.kernel_source import generate
-    from fusionq.codegen.opencl import OPENCL_C
 
-    dpctl = load_dpctl()
-    options = " ".join(OPENCL_C.unit.build_options(fp))
-    sources = [generate(kernel, fp, target, OPENCL_C) for kernel in kernels]
+    dpctl, dialect = load_dpctl(), _dialect()
+    options = " ".join(dialect.unit.build_options(fp))
+    sources = [generate(kernel, fp, target, dialect) for kernel in kernels]
     text, names = joined(sources)
     start = time.perf_counter()
     try:
@@ -161,13 +175,11 @@ def _check_types(device: Any, kernel: Kernel, source: DeviceSource) -> None:
 
 
 def _built(queue: Any, kernel: Kernel, source: DeviceSource, fp: FloatMode) -> SyclProgram:
-    from fusionq.codegen.opencl import OPENCL_C
-
     dpctl = load_dpctl()
     device = queue.sycl_device
     _check_types(device, kernel, source)
     _check_nesting(kernel, source.text)
-    options = " ".join(OPENCL_C.unit.build_options(fp))
+    options = " ".join(_dialect().unit.build_options(fp))
     start = time.perf_counter()
     try:
         program = dpctl.program.create_program_from_source(queue, source.text, options)

@@ -51,6 +51,13 @@ def load_dpctl() -> Any:
     return dpctl
 
 
+@functools.cache
+def takes_structures() -> bool:
+    """Whether an argument of a kernel may be any bytes, and so a structure."""
+    raw = getattr(load_dpctl(), "RawKernelArg", None)
+    return raw is not None and bool(raw.is_available())
+
+
 def _version(package: str) -> str | None:
     from importlib import metadata  # slow to import, and only for what goes wrong
 

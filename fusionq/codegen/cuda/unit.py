@@ -92,6 +92,8 @@ class CudaUnit:
     def loop_in_order(self) -> list[str]:
         return []  # the compiler keeps the order of floating operations
 
+    packs_arguments = False  # a launch takes the addresses of all
+
     loads_together = True
 
     def streaming_loop(self, turns: int | None = None) -> list[str]:

@@ -61,6 +61,9 @@ class TranslationUnit(Protocol):
     def loop_in_order(self) -> list[str]:
         """The lines before a loop whose floating sums have to keep the order of its iterations."""
 
+    packs_arguments: bool
+    """Whether kernels take their arguments as one structure: see ``packed_arguments``."""
+
     loads_together: bool
     """Whether loops of work-groups load for several turns at once: see ``loads_together``."""
 

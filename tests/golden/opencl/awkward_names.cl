@@ -30,13 +30,21 @@ static inline long fq_mod_short_i64(long a, long b) {
     #endif
 }
 
+typedef struct {
+    ulong local_address;
+    long local_shape1;
+    long local_shape2;
+    int v_half;
+    half u03bc;
+} fq_arguments;
 __kernel void v_float(
-    ulong local_address,
-    long local_shape1,
-    long local_shape2,
-    int v_half,
-    half u03bc
+    const fq_arguments fq_passed
 ) {
+    const ulong local_address = fq_passed.local_address;
+    const long local_shape1 = fq_passed.local_shape1;
+    const long local_shape2 = fq_passed.local_shape2;
+    const int v_half = fq_passed.v_half;
+    const half u03bc = fq_passed.u03bc;
     __global half* v_local = (__global half*)local_address;
 
     const long i = (long)get_global_id(0);

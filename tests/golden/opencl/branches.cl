@@ -5,13 +5,21 @@ static inline double fq_maximum_f64(double a, double b) {
     return a > b || a != a ? a : b;
 }
 
+typedef struct {
+    ulong a_address;
+    ulong flags_address;
+    ulong out_address;
+    uchar negate;
+    long n;
+} fq_arguments;
 __kernel void branches(
-    ulong a_address,
-    ulong flags_address,
-    ulong out_address,
-    uchar negate,
-    long n
+    const fq_arguments fq_passed
 ) {
+    const ulong a_address = fq_passed.a_address;
+    const ulong flags_address = fq_passed.flags_address;
+    const ulong out_address = fq_passed.out_address;
+    const uchar negate = fq_passed.negate;
+    const long n = fq_passed.n;
     __global const double* restrict a = (__global const double*)a_address;
     __global uchar* restrict flags = (__global uchar*)flags_address;
     __global double* restrict out = (__global double*)out_address;

@@ -18,12 +18,19 @@ static inline int fq_floordiv_i32(int a, int b) {
     return b == 0 ? 0 : b == -1 ? (int)((get_work_dim() >> 2) - (uint)a) : floored;
 }
 
+typedef struct {
+    ulong a_address;
+    ulong out_address;
+    long n;
+    long v_step;
+} fq_arguments;
 __kernel void loops(
-    ulong a_address,
-    ulong out_address,
-    long n,
-    long v_step
+    const fq_arguments fq_passed
 ) {
+    const ulong a_address = fq_passed.a_address;
+    const ulong out_address = fq_passed.out_address;
+    const long n = fq_passed.n;
+    const long v_step = fq_passed.v_step;
     __global const int* restrict a = (__global const int*)a_address;
     __global int* restrict out = (__global int*)out_address;
 

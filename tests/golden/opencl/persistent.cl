@@ -386,17 +386,29 @@ __attribute__((always_inline)) static void fq_stage_3(
         }
     }
 }
+typedef struct {
+    ulong given_a_address;
+    long given_a_shape0;
+    ulong given_b_address;
+    long given_b_shape0;
+    ulong given_b_1_address;
+    ulong given_schedule_address;
+    ulong given_control_address;
+    uint given_epoch;
+    long given_spin_limit;
+} fq_arguments;
 __attribute__((intel_reqd_sub_group_size(16), reqd_work_group_size(16, 1, 1)))
 __kernel void megakernel4_blur_total_scale_reverse(
-    ulong given_a_address,
-    long given_a_shape0,
-    ulong given_b_address,
-    long given_b_shape0,
-    ulong given_b_1_address,
-    ulong given_schedule_address,
-    ulong given_control_address,
-    uint given_epoch,
-    long given_spin_limit) {
+    const fq_arguments fq_passed) {
+    const ulong given_a_address = fq_passed.given_a_address;
+    const long given_a_shape0 = fq_passed.given_a_shape0;
+    const ulong given_b_address = fq_passed.given_b_address;
+    const long given_b_shape0 = fq_passed.given_b_shape0;
+    const ulong given_b_1_address = fq_passed.given_b_1_address;
+    const ulong given_schedule_address = fq_passed.given_schedule_address;
+    const ulong given_control_address = fq_passed.given_control_address;
+    const uint given_epoch = fq_passed.given_epoch;
+    const long given_spin_limit = fq_passed.given_spin_limit;
     __global const long* const fq_schedule = (__global const long*)given_schedule_address;
     __global atomic_uint* const fq_control = (__global atomic_uint*)given_control_address;
     const int fq_lane = get_sub_group_local_id();

@@ -1,10 +1,16 @@
 #pragma OPENCL FP_CONTRACT OFF
 
+typedef struct {
+    ulong source_address;
+    ulong out_address;
+    long n;
+} fq_arguments;
 __kernel void private_array(
-    ulong source_address,
-    ulong out_address,
-    long n
+    const fq_arguments fq_passed
 ) {
+    const ulong source_address = fq_passed.source_address;
+    const ulong out_address = fq_passed.out_address;
+    const long n = fq_passed.n;
     __global const uchar* restrict source = (__global const uchar*)source_address;
     __global uchar* restrict out = (__global uchar*)out_address;
     uchar kept[4];

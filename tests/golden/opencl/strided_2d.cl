@@ -1,13 +1,22 @@
 #pragma OPENCL FP_CONTRACT OFF
 
+typedef struct {
+    ulong image_address;
+    long image_stride0;
+    long image_stride1;
+    ulong out_address;
+    long out_shape0;
+    long out_shape1;
+} fq_arguments;
 __kernel void window_sum(
-    ulong image_address,
-    long image_stride0,
-    long image_stride1,
-    ulong out_address,
-    long out_shape0,
-    long out_shape1
+    const fq_arguments fq_passed
 ) {
+    const ulong image_address = fq_passed.image_address;
+    const long image_stride0 = fq_passed.image_stride0;
+    const long image_stride1 = fq_passed.image_stride1;
+    const ulong out_address = fq_passed.out_address;
+    const long out_shape0 = fq_passed.out_shape0;
+    const long out_shape1 = fq_passed.out_shape1;
     const uint fq_zero = (get_work_dim() >> 2);
     __global const float* image = (__global const float*)image_address;
     __global float* restrict out = (__global float*)out_address;

@@ -163,6 +163,7 @@ class _Unit:
     def loop_in_order(self) -> list[str]:
         return []
 
+    packs_arguments = False
     loads_together = False
 
     def streaming_loop(self, turns: int | None = None) -> list[str]:

@@ -50,6 +50,7 @@ class MarkerUnit:
     def loop_in_order(self) -> list[str]:
         return ["#LOOP_IN_ORDER"]
 
+    packs_arguments = False
     loads_together = False
 
     def streaming_loop(self, turns: int | None = None) -> list[str]:
