@@ -207,6 +207,10 @@ ASSUMED: dict[str, Assumption] = {
         16, 16, "to combine an element takes as long as some atomic operations"
     ),
     "local_alignment": Assumption(64, 64, "a cache line of x86-64 and arm64"),
+    "prefetch_distance": Assumption(
+        4096, 4096, "6 to 24 KB are as good: 5-point means in tiles of 32 x 384 work-items"
+    ),
+    "most_prefetched_rows": Assumption(6, 6, _BY_HAND),
     "streamed_expressions": Assumption(64, 64, _BY_HAND),
     "iterations_ahead": Assumption(16, 16, "an H100, where it is for"),
     "fewest_ahead": Assumption(4, 4, "an H100, where it is for"),

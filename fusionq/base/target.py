@@ -200,6 +200,10 @@ class CodeLimits:
     """Work-items of a tile for each element of such copies, from which on they are worth it."""
     local_alignment: int
     """Bytes that local memories of a work-group function are multiples of."""
+    prefetch_distance: int
+    """Bytes of a tile by which rows of elements are read ahead, at least."""
+    most_prefetched_rows: int
+    """Rows of arrays that are read ahead at once."""
     streamed_expressions: int
     """In the body of a loop that is short."""
     iterations_ahead: int

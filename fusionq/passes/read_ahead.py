@@ -18,6 +18,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from fusionq.base.frozen import dataclass
+from fusionq.base.target import CODE_LIMITS
 from fusionq.ir.nodes import (
     ArrayParam,
     Binary,
@@ -34,13 +35,6 @@ from fusionq.ir.types import INT64
 from fusionq.ir.walk import expressions, statements, subexpressions
 from fusionq.passes.index_sums import index_sum
 from fusionq.passes.propagate_indices import is_fixed, propagate_indices
-
-DISTANCE = 4096
-"""How many bytes of a tile elements are read ahead, at least: 6 to 24 KB are as good (5-point means
-in tiles of 32 x 384 work-items)."""
-
-MOST = 6
-"""Rows of arrays that are read ahead at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +77,16 @@ def rows_ahead(
     if not rows:
         return None
     dim, steps = _distance(box, max(nbytes for _, nbytes in rows))
-    return RowsAhead(tuple(rows[:MOST]), dim, steps)
+    return RowsAhead(tuple(rows[: CODE_LIMITS.most_prefetched_rows]), dim, steps)
 
 
 def _distance(box: Sequence[int], nbytes: int) -> tuple[int, int]:
-    """The dimension, and the steps in it, in which work-items are ``DISTANCE`` bytes ahead."""
+    """The dimension, and the steps in it, in which work-items are as many bytes ahead as is assumed
+    to do (``CodeLimits.prefetch_distance``)."""
     step = nbytes
     for dim in reversed(range(len(box) - 1)):
         step *= box[dim + 1]
-        steps = -(-DISTANCE // step)
+        steps = -(-CODE_LIMITS.prefetch_distance // step)
         if dim == 0 or 4 * steps <= box[dim]:
             return dim, max(min(steps, box[dim] // 4), 1)
     raise AssertionError("a box of rows")
