@@ -169,6 +169,10 @@ ASSUMED: dict[str, Assumption] = {
         1.4, 1.4, "rows of a stencil on an H100 in 224 and 164 µs; for CPUs not asked for"
     ),
     "start_launches": Assumption(1.3, 1.3, _FITTED),
+    "masked_store_seconds": Assumption(
+        2e-8, 2e-8, "kernels over 5,000 and 500,000 work-items in one launch, two cores of an EPYC "
+        "(Zen 3) beside other work: 624 µs more than apart; not asked for on GPUs"
+    ),
     "interior_speedup": Assumption(1.85, 1.0, _FITTED),
     "affinity_speedup": Assumption(1.55, 1.0, _FITTED),
     # What the cost model counts in: one operation's time in terms of another's

@@ -57,6 +57,10 @@ class DeviceInfo:
     """Whether a kernel is code of threads of this process that can let others run on their
     processor, by a call of the C library's ``sched_yield``."""
 
+    masks_vectors: bool = True
+    """Whether vectors whose lanes are work-items have registers for masks: else a store under a
+    guard takes many times as long as one without."""
+
     streams_stores: bool = False
     """Whether its compiler makes stores around the caches of non-temporal ones."""
 
@@ -130,6 +134,9 @@ class Costs:
     write: their loads stay behind the stores before them."""
     start_launches: float
     """Launches that the start of a persistent kernel costs: its last worker often begins late."""
+    masked_store_seconds: float
+    """Of a store of a vector of work-items under a guard, in one worker, where there are no
+    registers for masks (``DeviceInfo.masks_vectors``)."""
     interior_speedup: float
     """How much faster the same accesses are in the inside of tiles, without masks."""
     affinity_speedup: float

@@ -13,6 +13,7 @@ from fusionq.planning.members import Kind, Members
 from fusionq.planning.occupied_lanes import (
     computing_seconds,
     lost_lanes,
+    masked_seconds,
     starting_seconds,
 )
 from fusionq.planning.waiting_threads import waiting_launch_seconds
@@ -29,7 +30,7 @@ def slower_joined(
     """Why one launch of ``members`` over ``space`` takes more than ``times`` as long as one of all
     but the last over the space ``before`` and one of the last; None if it does not.  ``measured``
     gives ``target`` with measured costs, of which there is no need where lanes are vectors of
-    which no more are done than before."""
+    which no more are done than before, and none under masks that were not there."""
     *others, last = members.kinds
     one = replace(last, count=1)
     alone = ItemSpace("ids", len(global_range(last.submission)), local_range(last.submission))
@@ -40,8 +41,9 @@ def slower_joined(
         parts = [*((kind, before) for kind in earlier), (last, alone)]
         lost = (lost_lanes(kind.submission, space, own, target) for kind, own in parts)
         why = next(filter(None, lost), None)
-        if why is None:
+        if why is None and not masked_seconds([*earlier, one], target):
             return None
+        why = why or "guards of ranges that differ are masks"
         target = measured()
     joined = launch_seconds([*earlier, one], space, members.different, target)
     apart = launch_seconds(earlier, before, [k.submission for k in earlier], target)
@@ -49,6 +51,9 @@ def slower_joined(
     if not threads and members.memory_bytes > target.kept_bytes:
         streamed = members.memory_bytes / target.costs.memory_bandwidth
         joined, apart = max(joined, streamed), max(apart, streamed)
+    if not threads:
+        joined += masked_seconds([*earlier, one], target)
+        apart += masked_seconds(earlier, target)
     apart += target.costs.launch_seconds
     if joined <= times * apart:
         return None

@@ -7,17 +7,21 @@ work-items beside each other than in launches of their own:
                                               over (rows, columns)   one row to a vector, as (i, 0)
 
 And work-groups that are chosen for a dependence may be fewer than there are compute units, or so
-small that to start them takes as long as what they do.
+small that to start them takes as long as what they do.  Where vectors have no registers for masks
+(AVX2), stores under guards take many times as long.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from fusionq.analysis.item_space import ItemSpace, global_range
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.work_groups import group_count
 from fusionq.base.target import Target
+from fusionq.ir.nodes import Store
+from fusionq.ir.walk import statements
 from fusionq.planning.members import Kind
 
 
@@ -53,6 +57,25 @@ def lost_lanes(
     side = own[-1] if space.local_range is None else min(own[-1], space.local_range[-1])
     lanes = min(side, target.vector_width)
     return f"vectors would have work-items of {name} in {lanes} of {target.vector_width} lanes"
+
+
+def masked_seconds(kinds: Sequence[Kind], target: Target) -> float:
+    """What stores of submissions of ``kinds`` take under the guards of one launch of all of them,
+    where there are no registers for masks.  A guard that holds all of a kernel is a bound of the
+    compiler's loop over work-items; those of ranges that differ are masks."""
+    ranges = {global_range(kind.submission) for kind in kinds}
+    if target.device.masks_vectors or len(ranges) < 2:
+        return 0.0
+    vectors = sum(kind.count * _stored_vectors(kind.submission, target) for kind in kinds)
+    return vectors * target.costs.masked_store_seconds / target.device.compute_units
+
+
+def _stored_vectors(submission: Submission, target: Target) -> int:
+    """Vectors that a submission stores to arrays, each statement once."""
+    ir, range_ = submission.ir, global_range(submission)
+    arrays = {param.name for param in ir.params}
+    stores = sum(isinstance(s, Store) and s.array in arrays for s in statements(ir.body))
+    return stores * prod(range_[:-1]) * -(-range_[-1] // target.vector_width)
 
 
 def _lanes_in_turn(submission: Submission, space: ItemSpace, target: Target) -> float:

@@ -48,6 +48,7 @@ def unprofitable(
     ranges = [global_range(submission) for submission in submissions]
     alike = space.mode == "ids" and (len(set(ranges)) == 1 or space.ndim == 1)
     threads = bool(target.costs.chain_seconds)
+    masked = not target.device.masks_vectors and len(set(ranges)) > 1
     reason = None
     if threads:
         if alike and space.local_range == before.local_range:
@@ -55,13 +56,15 @@ def unprofitable(
     elif space.mode != "linear" and any(local_range(s) is not None for s in submissions):
         return None
     elif alike and space.local_range is None:
-        return None  # whole groups of one dimension find out that they have nothing to do
+        if not masked:
+            return None  # whole groups of one dimension find out that they have nothing to do
     elif wanted == "profitable":
         reason = _slow_shape(members, space, target)
     if reason is None:
         times = 1.0 if wanted == "profitable" else MARGIN
         reason = slower_joined(members, space, before, target, measured, times)
-    if reason is None and not threads and alike and prod((space.local_range or ())[:-1]) == 1:
+    row = prod((space.local_range or ())[:-1]) == 1
+    if reason is None and not threads and not masked and alike and row:
         return None
     for extent in sorted(set().union(*map(_extents, submissions))):
         validity.demand_between(extent, *size_order(extent, bits=2))

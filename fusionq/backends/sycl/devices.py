@@ -97,9 +97,13 @@ def device_info(device: Any) -> DeviceInfo:
         private_memory_bytes=device.global_mem_size if device.is_cpu else None,
         sub_group_sizes=tuple(size for size in device.sub_group_sizes if not size & size - 1),
         gives_way=_gives_way(device),
+        masks_vectors=not device.is_cpu or device.native_vector_width_float >= _MASKED_FLOATS,
         streams_stores=bool(device.is_cpu and device.sycl_platform.name == "Intel(R) OpenCL"),
     )
 
+
+_MASKED_FLOATS = 16
+"""Of a vector of AVX-512, which has registers for masks; AVX2 has none."""
 
 _FIRST_TO_GIVE_WAY = 2026
 """The first version of Intel's CPU driver with which that was tried."""

@@ -201,3 +201,30 @@ def test_threads_that_wait_join_where_it_takes_little_longer() -> None:
         make_plan(listed, FusionOptions(**options), GPU, measured=lambda: GPU) for options in WANTED
     ]
     assert [len(plan.stages) for plan in made] == [2, 2, 1]
+
+
+WITHOUT_MASKS = replace(MEASURED, device=replace(MEASURED.device, masks_vectors=False))
+
+
+def doubles(*ranges: int | tuple[int, int]) -> Sequence[object]:
+    return submissions(
+        *((double, n, np.zeros(n, np.float32), np.zeros(n, np.float32)) for n in ranges)
+    )
+
+
+@pytest.mark.parametrize("strategy", ["sequence", "fused"])
+def test_guards_that_are_masks_keep_ranges_apart(strategy: str) -> None:
+    listed = doubles(5_000, 500_000)
+    assert len(plan_of(listed, strategy=strategy).stages) == 1
+    first, second = plan_of(listed, WITHOUT_MASKS, strategy=strategy).stages
+    assert first.boundary is None
+    assert "where guards of ranges that differ are masks, is predicted" in str(second.boundary)
+    assert len(plan_of(listed, WITHOUT_MASKS, require=True).stages) == 1
+
+
+def test_guards_that_are_masks_cost_less_than_a_launch_of_few_work_items() -> None:
+    plan = plan_of(doubles(300, 1_000), WITHOUT_MASKS, strategy="sequence")
+    assert len(plan.stages) == 1
+    assert not holds_for(plan, doubles(5_000, 500_000))
+    alike = doubles(500_000, 500_000)
+    assert len(plan_of(alike, WITHOUT_MASKS, strategy="sequence").stages) == 1
