@@ -72,3 +72,10 @@ def queue(target: str) -> Iterator[fq.FusionQueue]:
 def backend(target: str) -> Backend:
     """A backend on the target."""
     return backend_for(target)
+
+
+@pytest.fixture
+def group_functions(backend: Backend) -> None:
+    """What tests of functions of groups use, where there are any."""
+    if not backend.abilities.group_functions:
+        pytest.skip("the backend has no group functions")

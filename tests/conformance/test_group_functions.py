@@ -10,12 +10,7 @@ from fusionq.language.combine import over_group
 from tests.conformance.running import submit
 from tests.unit.tables import defined
 
-
-@pytest.fixture(autouse=True)
-def _where_there_are_any(backend):
-    if not backend.abilities.group_functions:
-        pytest.skip("the backend has no group functions")
-
+pytestmark = pytest.mark.usefixtures("group_functions")
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float16", "float32", "float64")

@@ -8,15 +8,11 @@ from fusionq.backends.reference import run_function
 from tests.conformance.running import submit
 from tests.unit.tables import for_each
 
+pytestmark = pytest.mark.usefixtures("group_functions")
+
 LENGTHS = (0, 200, 300)
 TYPES = ("int8", "float32")
 """The types of the functions of groups themselves are those of test_group_functions.py."""
-
-
-@pytest.fixture(autouse=True)
-def _where_there_are_any(backend):
-    if not backend.abilities.group_functions:
-        pytest.skip("the backend has no group functions")
 
 
 def positive(x):

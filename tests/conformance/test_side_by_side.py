@@ -8,6 +8,8 @@ import pytest
 
 import fusionq as fq
 
+pytestmark = pytest.mark.usefixtures("group_functions")
+
 
 @fq.kernel
 def of_groups(item: fq.NdItem, x, local, out):
