@@ -64,7 +64,11 @@ def unprofitable(
         times = 1.0 if wanted == "profitable" else MARGIN
         reason = slower_joined(members, space, before, target, measured, times)
     row = prod((space.local_range or ())[:-1]) == 1
-    if reason is None and not threads and not masked and alike and row:
+    if reason is None and not threads and alike and row:
+        if masked:  # which fewer work-items do, too
+            for extent in sorted(set().union(*map(_extents, submissions))):
+                most = max(_FEW_MASKED, size_order(extent, bits=2)[1])
+                validity.demand_between(extent, 0, most)
         return None
     for extent in sorted(set().union(*map(_extents, submissions))):
         validity.demand_between(extent, *size_order(extent, bits=2))
@@ -73,6 +77,9 @@ def unprofitable(
     remedy = _ASK if wanted == "profitable" else _REQUIRE
     return f"{reason}; {remedy}"
 
+
+_FEW_MASKED = 4096
+"""Work-items whose stores under masks take less than a launch."""
 
 _ASK = "strategy='fused' joins them all the same"
 _REQUIRE = "require=True joins them all the same"

@@ -214,7 +214,8 @@ class HaloDraw:
                 arguments.append(view)
                 lines += self._reads(read)
         if self._chance(15):
-            own = self._of(index_forms.VALUES).format(i=IDS[-1], n=f"out.shape[{self._ndim - 1}]")
+            last = self._ndim - 1
+            own = self._of(index_forms.VALUES).format(i=IDS[last], n=f"out.shape[{last}]")
             lines.append(f"value += {typed(self._dtype)}({own})")
         lines += self._stores(written, whole)
         names = ", ".join(p.name for p in parameters)
