@@ -128,7 +128,7 @@ class _Fuser:
         close()
         names = [submissions[s].ir.name for s in self.members]
         kernel = Kernel(
-            name=names[0] if len(names) == 1 else fused_name(names, len(names)),
+            name=names[0] if len(names) == 1 else fused_name(names),
             ndim=self.space.ndim,
             params=tuple(self.params),
             variables=tuple(self.variables),
@@ -296,8 +296,7 @@ def _loop_variables(body: Sequence[Stmt]) -> list[str]:
     return list(dict.fromkeys(s.var for s in statements(body) if isinstance(s, For)))
 
 
-def fused_name(names: Sequence[str], count: int) -> str:
-    """A readable name of ``count`` submissions: the kernels in order, repeated ones and long lists
-    shortened."""
+def fused_name(names: Sequence[str]) -> str:
+    """A readable name: the kernels in order, repeated ones and long lists shortened."""
     joined = "_".join(dict.fromkeys(names))
-    return f"fused{count}_{joined[:48].rstrip('_')}"
+    return f"fused{len(names)}_{joined[:48].rstrip('_')}"

@@ -104,7 +104,7 @@ class _Joining:
         kernel = replace(
             kernels[0],
             sub_group_size=max(k.sub_group_size or 0 for k in kernels) or None,
-            name=fused_name(every, len(every)),
+            name=fused_name(every),
             params=tuple(self._params),
             variables=tuple(self._variables),
             body=put_side_by_side(bodies, [*groups, Const(INT64, 0)], self._size, first),

@@ -36,12 +36,13 @@ def slower_joined(
     alone = ItemSpace("ids", len(global_range(last.submission)), local_range(last.submission))
     earlier = [*others, *([replace(last, count=last.count - 1)] if last.count > 1 else ())]
     threads = bool(target.costs.chain_seconds)
+    masked = masked_seconds([*earlier, one], target)
     why = None
     if not threads:
         parts = [*((kind, before) for kind in earlier), (last, alone)]
         lost = (lost_lanes(kind.submission, space, own, target) for kind, own in parts)
         why = next(filter(None, lost), None)
-        if why is None and not masked_seconds([*earlier, one], target):
+        if why is None and not masked:
             return None
         why = why or "guards of ranges that differ are masks"
         target = measured()
@@ -51,9 +52,8 @@ def slower_joined(
     if not threads and members.memory_bytes > target.kept_bytes:
         streamed = members.memory_bytes / target.costs.memory_bandwidth
         joined, apart = max(joined, streamed), max(apart, streamed)
-    if not threads:
-        joined += masked_seconds([*earlier, one], target)
-        apart += masked_seconds(earlier, target)
+    joined += masked
+    apart += masked_seconds(earlier, target)
     apart += target.costs.launch_seconds
     if joined <= times * apart:
         return None

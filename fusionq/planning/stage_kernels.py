@@ -156,7 +156,6 @@ class StageKernels:
             absent=absent,
         )
 
-
     def side_by_side(self, stages: Sequence[tuple[Stage, FusedKernel]]) -> StagePlan:
         """The launch of stages, each with its kernel, that run side by side."""
         questions, parts, beside = self._questions, [], []
