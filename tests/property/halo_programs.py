@@ -215,8 +215,8 @@ class HaloDraw:
                 lines += self._reads(read)
         if self._chance(15):
             last = self._ndim - 1
-            own = self._of(index_forms.VALUES).format(i=IDS[last], n=f"out.shape[{last}]")
-            lines.append(f"value += {typed(self._dtype)}({own})")
+            small = self._of(index_forms.VALUES).format(i=IDS[last], n=f"out.shape[{last}]")
+            lines.append(f"value += {typed(self._dtype)}({small})")
         lines += self._stores(written, whole)
         names = ", ".join(p.name for p in parameters)
         ids = [f"    {IDS[d]} = item.get_{self._id(range_)}({d})" for d in range(self._ndim)]
