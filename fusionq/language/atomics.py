@@ -38,7 +38,9 @@ class AtomicRef:
 
     def _update(self, op: str, value: Any) -> Any:
         before = self._array[self._index]
-        self._array[self._index] = COMBINE[op](before, self._array.dtype(value))
+        dtype = self._array.dtype
+        as_element = dtype.type if isinstance(dtype, np.dtype) else dtype
+        self._array[self._index] = COMBINE[op](before, as_element(value))
         return before
 
     def fetch_add(self, value: Any) -> Any:

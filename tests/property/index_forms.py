@@ -83,5 +83,14 @@ class FormAxis(Axis):
             "tripled": 3 * i,
         }[self.form]
 
+    def values(self, ids: Sequence[int], extent: int) -> Sequence[int]:
+        """None for the items that would begin a second turn."""
+        if self.form == "turned" and ids[self.dim] >= extent:
+            return []
+        return [self.value(ids, extent)]
+
+    def guard(self, extent: str) -> str:
+        return f"{'ijk'[self.dim]} < {extent}" if self.form == "turned" else super().guard(extent)
+
 
 FORMS = ("flipped", "turned", "exchanged", "complemented", "tripled")

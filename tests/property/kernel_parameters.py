@@ -54,6 +54,10 @@ class Axis:
         """The indices of the item's elements."""
         return [self.value(ids, extent)]
 
+    def guard(self, extent: str) -> str:
+        """The condition under which the item has an element."""
+        return f"0 <= {self.text(extent)} < {extent}"
+
 
 @dataclass(frozen=True)
 class ShiftedAxis(Axis):

@@ -140,10 +140,7 @@ class StageDraw:
             text += [f"    for t in {axes[-1].loop('out.shape[0]')}:"]
             text += [f"        {line}" for line in lines]
         else:
-            guard = " and ".join(
-                f"0 <= {axis.text(f'out.shape[{d}]')} < out.shape[{d}]"
-                for d, axis in enumerate(axes)
-            )
+            guard = " and ".join(axis.guard(f"out.shape[{d}]") for d, axis in enumerate(axes))
             text += [f"    if not ({guard}):", "        return"]
             text += [f"    {line}" for line in lines]
         source_text = "\n".join(["import fusionq as fq", "import numpy as np", "", "", *text, ""])

@@ -222,3 +222,11 @@ def test_variables_of_results_are_declared():
     types = {name: str(type_) for name, type_ in ir.variables}
     assert types["before"] == types["v"] == "float32" and types["any_item"] == "bool"
     assert Var(FLOAT32, "before") in [s.value for s in found(Assign, ir)]
+
+
+def test_references_to_numpy_arrays_outside_of_kernels():
+    """As when a kernel's function is called by hand, for a debugger."""
+    counts = np.zeros(2, "int32")
+    assert fq.AtomicRef(counts, 1).fetch_add(3) == 0
+    assert fq.AtomicRef(counts, (1,)).fetch_max(np.int32(9)) == 3
+    assert counts.tolist() == [0, 9]
