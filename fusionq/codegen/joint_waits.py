@@ -64,7 +64,7 @@ def joint_wait_function(
         f"        int {', '.join(f'{name} = 0' for name in names)};",
         "        if (fq_turn >= 0) {",
         f"            {c.tables} const fq_awaited = fq_stages + {entry};",
-        f"            fq_source = (int)fq_awaited[{q.PRODUCER}];",
+        f"            fq_source = (int)fq_awaited[{q.AWAITED}];",
         "            fq_number = 1;",
         *([*_indented(box, 3), *_indented(_counters(c, boxed_dims), 3)] if boxed else []),
         "        }",

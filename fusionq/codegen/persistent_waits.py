@@ -81,7 +81,7 @@ class WaitText:
             *(f"        {line}" for line in self._box()),
             "        state |= fq_wait_tiles(",
             "            fq_stages, fq_control, epoch, spin_limit, instruction,",
-            f"            fq_awaited[{q.PRODUCER}], fq_boxed, {ends});",
+            f"            (int)fq_awaited[{q.AWAITED}], fq_boxed, {ends});",
             "    }",
             "    return state;",
             "}",
@@ -100,7 +100,7 @@ class WaitText:
         ]
         if not forms.forms:
             return lines
-        lines.append(f"switch ((int)fq_awaited[{q.FORM}]) {{")
+        lines.append(f"switch ((int)(fq_awaited[{q.AWAITED}] >> {q.FORM_SHIFT})) {{")
         for number, form in enumerate(forms.forms):
             lines.append(f"case {number}: {{")
             lines += [f"    {line}" for line in (*self._bounds(form), "break;")]

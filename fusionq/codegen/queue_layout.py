@@ -36,9 +36,11 @@ TILE, COUNT, SHARED, EXTENT, COUNTERS, TOTAL = 0, 3, 6, 9, 12, 13
 BODY, OPERANDS, WAITS, WAITED = 14, 15, 16, 17
 RECORD = 18
 
-# A wait: the stage that is waited for, the number of its closed form (-1: all tiles), and from
-# VALUES on the form's values, as many words for each wait as the most that one has.
-PRODUCER, FORM, VALUES = 0, 1, 2
+# A wait: the stage that is waited for and, from bit FORM_SHIFT on, the number of its closed form
+# (-1: all tiles); from VALUES on the form's values, as many words for each wait as the most that
+# one has.
+AWAITED, VALUES = 0, 1
+FORM_SHIFT = 32
 
 # Lines of the control memory.
 HEAD, ARRIVED, MODE, STALL, AT_WORK, FIRST_COUNTER = range(6)

@@ -123,8 +123,21 @@ def _chosen_tiling(
     item_bytes = [of_codes[use.code] for use in body.stages]
     tiling = choose_tiling(extents, item_bytes, memory, whole is not None, target, whole or ())
     if target.device.groups_in_workers and tiling.assignment == "turns":
-        tiling = spread(tiling, extents, _work_groups(body), target.resident_workers)
+        groups, together = _work_groups(body), _together(body)
+        tiling = spread(tiling, extents, groups, together, target.resident_workers)
     return tiling
+
+
+@cached_by_identity
+def _together(body: Persistent) -> list[list[int]]:
+    """The stages in order, as many together as wait for none of each other."""
+    found: list[list[int]] = []
+    for k, stage in enumerate(body.stages):
+        if found and found[-1][0] > max(stage.producers, default=-1):
+            found[-1].append(k)
+        else:
+            found.append([k])
+    return found
 
 
 @cached_by_identity
@@ -359,7 +372,7 @@ def _words(
         record[q.WAITS], record[q.WAITED] = len(use.producers), waited + len(waits)
         records += record
         for producer, (form, _) in zip(use.producers, forms.of_codes[use.code], strict=True):
-            waits += [producer, form, *(0,) * forms.values]
+            waits += [form << q.FORM_SHIFT | producer, *(0,) * forms.values]
     begins: dict[tuple[int, ...], int] = {}
     cells: list[int] = []
     for row in operands.rows:

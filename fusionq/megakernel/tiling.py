@@ -130,21 +130,36 @@ def spread(
     tiling: Tiling,
     extents: Sequence[tuple[int, ...]],
     groups: Sequence[tuple[int, ...] | None],
+    together: Sequence[Sequence[int]],
     workers: int,
 ) -> Tiling:
     """``tiling`` with tiles of fewer work-groups, of ``groups``, where a stage has fewer tiles than
     there are ``workers``: all wait for the last one, which then has less to do, and memory to
-    itself."""
-    tiles = []
-    for tile, extent, group in zip(tiling.tiles, extents, groups, strict=True):
+    itself.  Stages that are done ``together``, as none waits for another, have tiles of as many
+    work-groups, one for each worker."""
+    tiles = list(tiling.tiles)
+    cut: dict[int, tuple[int, int]] = {}
+    """Work-groups of a tile in the first dimension, and of the stage where the others are cut into
+    tiles as they are, for stages that do not keep all workers busy."""
+    for k, (tile, extent, group) in enumerate(zip(tiles, extents, groups, strict=True)):
         if group is not None:
             counts = [-(-e // g) for e, g in zip(extent, group, strict=True)]
             held = [-(-t // g) for t, g in zip(tile, group, strict=True)]
             others = prod(-(-c // h) for c, h in zip(counts[1:], held[1:], strict=True))
             if -(-counts[0] // held[0]) * others < workers:
                 fewest = -(-counts[0] * others // workers)
-                tile = (min(fewest, held[0]) * group[0], *tile[1:])
-        tiles.append(tile)
+                cut[k] = min(fewest, held[0]), counts[0] * others
+    for wave in together:
+        if len(wave) > 1 and all(k in cut for k in wave):
+            size = max(cut[k][0] for k in wave)
+            while sum(-(-cut[k][1] // size) for k in wave) > workers >= len(wave):
+                size += 1
+            if sum(-(-cut[k][1] // cut[k][0]) for k in wave) > workers:
+                cut |= {k: (size, cut[k][1]) for k in wave}
+    for k, (size, _) in cut.items():
+        group = groups[k]
+        assert group is not None
+        tiles[k] = (size * group[0], *tiles[k][1:])
     return replace(tiling, tiles=tuple(tiles))
 
 

@@ -17,7 +17,12 @@ from fusionq.planning.build_bound import BuildBound, Builds
 from fusionq.planning.plan import UNFUSED_ASKED, PromotionDecision, StagePlan
 from fusionq.planning.profitability import wanted_by
 from fusionq.planning.promotion import Promotions, promotions
-from fusionq.planning.side_by_side import in_parts, launches_of_stages, put_side_by_side
+from fusionq.planning.side_by_side import (
+    in_parts,
+    in_wave_parts,
+    launches_of_stages,
+    put_side_by_side,
+)
 from fusionq.planning.stage_kernels import StageKernels
 from fusionq.planning.stages import SplitOptions, Stage, apart, group_scopes, split
 
@@ -32,10 +37,11 @@ def layout_of(
     barrierless: str | None,
     measured: Callable[[], Target],
     beside: bool = False,
+    in_waves: bool = False,
 ) -> Steps[tuple[tuple[PairScope, ...], Promotions]]:
     """The list cut into stages, with what is promoted in each; the dependences with the scopes that
     this gives them.  ``measured`` gives ``target`` with measured costs.  ``beside``: whether stages
-    may run side by side."""
+    may run side by side; ``in_waves``: whether they are those of persistent kernels."""
     if options.strategy == "unfused":
         stages = apart(questions, UNFUSED_ASKED)
     else:
@@ -45,6 +51,8 @@ def layout_of(
     beside &= options.strategy != "unfused"
     if beside:
         stages = in_parts(questions, dependences, stages, options, target)
+    if in_waves:
+        stages = in_wave_parts(questions, dependences, stages, options, target)
     found, layout = yield from promoted(questions, dependences, stages, options, target)
     if beside and len(layout.stages) > 1:
         wanted = wanted_by(options)

@@ -39,7 +39,7 @@ def persistent_list(
     if empty:
         return f"the range of submission {empty[0]} is empty"
     found, layout = yield from layout_of(
-        questions, dependences, options, target, _TILES_WAIT, measured
+        questions, dependences, options, target, _TILES_WAIT, measured, in_waves=True
     )
     fits = yield from fitting(questions, layout, options, target, kernels)
     reasons = fits.reasons

@@ -36,6 +36,8 @@ most, where they leave work-groups in which it is read once.  A decode step on a
 1.224 ms where work-groups do the two products of a gated layer, of 33 MB each, one after the other,
 1.199 where they are side by side."""
 
+_OF_A_WAVE = "it needs nothing of the stage before, which leaves workers idle: they do both at once"
+
 _MOST_ITEMS = SMALL // MOST_SIDE_BY_SIDE
 """Work-items of each."""
 
@@ -77,22 +79,74 @@ def in_parts(
     )
 
 
+def in_wave_parts(
+    questions: Questions,
+    dependences: Sequence[Sequence[PairScope]],
+    stages: Sequence[Stage],
+    options: FusionOptions,
+    target: Target,
+) -> tuple[Stage, ...]:
+    """``stages`` of a persistent kernel, in which submissions that do not depend on each other and
+    wait at barriers are stages of their own, where one of them alone leaves work-items' places of
+    workers idle: tiles of both are then of one wave."""
+    if not target.device.groups_in_workers:
+        return tuple(stages)
+    for _ in flagged(questions, options):
+        return tuple(stages)
+    found: list[Stage] = []
+    room = target.device.compute_units * target.streaming_lanes
+    for stage in stages:
+        connected = _several(stage, dependences)
+        wait = all(has_barrier(questions.submissions[s].ir.body) for s in stage.members)
+        if connected and wait and _items(questions, stage.members) <= room:
+            first, *others = _apart(questions, stage, connected)
+            found.append(first)
+            found += (replace(s, beside=False, boundary=_OF_A_WAVE) for s in others)
+        else:
+            found.append(stage)
+    return tuple(found)
+
+
 def _parts(
     questions: Questions,
     dependences: Sequence[Sequence[PairScope]],
     stage: Stage,
     target: Target,
 ) -> Sequence[Stage]:
-    connected = _connected(stage.members, dependences)
-    if not 1 < len(connected) <= MOST_SIDE_BY_SIDE or stage.space.mode != "ids":
+    connected = _several(stage, dependences)
+    if not connected:
         return (stage,)
-    submissions = questions.submissions
     room = target.device.compute_units * target.costs.busy_items
-    items = sum(max(global_range(submissions[s]).size for s in part) for part in connected)
-    for n in {n for s in stage.members for n in global_range(submissions[s])}:
-        questions.validity.demand_between(n, *size_order(n, bits=2))
+    items = sum(_items(questions, part) for part in connected)
     if items > room and not _wait_apart(questions, stage, target):
         return (stage,)
+    return _apart(questions, stage, connected)
+
+
+def _several(
+    stage: Stage, dependences: Sequence[Sequence[PairScope]]
+) -> Sequence[tuple[int, ...]]:
+    """The parts of a stage of which none depends on another one; empty where it is left as it
+    is."""
+    connected = _connected(stage.members, dependences)
+    few = 1 < len(connected) <= MOST_SIDE_BY_SIDE
+    return connected if few and stage.space.mode == "ids" else ()
+
+
+def _items(questions: Questions, members: Sequence[int]) -> int:
+    """The work-items of the largest of ``members``; about as many as that the plan is for."""
+    ranges = [global_range(questions.submissions[s]) for s in members]
+    for n in {n for range_ in ranges for n in range_}:
+        questions.validity.demand_between(n, *size_order(n, bits=2))
+    return max(range_.size for range_ in ranges)
+
+
+def _apart(
+    questions: Questions, stage: Stage, connected: Sequence[tuple[int, ...]]
+) -> Sequence[Stage]:
+    """The ``connected`` parts of a stage as stages, if they can be some whose work-groups are
+    alike."""
+    submissions = questions.submissions
     parts: list[Stage] = []
     for members in connected:
         space = common_space([submissions[s] for s in members])

@@ -43,12 +43,21 @@ def write_trace(profile: ProfileResults, path: Path) -> None:
     path.write_bytes(builder.serialize())
 
 
+def _earliest(timeline: Timeline) -> int:
+    """The time that the trace begins at: that of the first submission, or of a record which by the
+    device's clock, read less precisely than the host's, lies before it."""
+    submitted = [launch.submitted_ns for launch in timeline.launches]
+    started = [launch.start_ns for launch in timeline.launches]
+    recorded = [timeline.intervals["start"].min()] if len(timeline.intervals) else []
+    return int(min([*submitted, *started, *recorded], default=0))
+
+
 class _Writer:
     def __init__(self, timeline: Timeline, builder: Any, event: Any) -> None:
         self.timeline = timeline
         self.builder = builder
         self.event = event
-        self.origin = min((launch.submitted_ns for launch in timeline.launches), default=0)
+        self.origin = _earliest(timeline)
 
     def write(self) -> None:
         """All packets, in order of time after the tracks."""

@@ -215,19 +215,19 @@ static __device__ int fq_wait_all(
         const int fq_turn = fq_waits - 1 - fq_from - lane;
         int fq_number = 0, fq_source = 0, fq_is_box = 0, fq_begin_0 = 0, fq_many_0 = 0;
         if (fq_turn >= 0) {
-            const long long* const fq_awaited = fq_stages + fq_record[17] + 3 * fq_turn;
+            const long long* const fq_awaited = fq_stages + fq_record[17] + 2 * fq_turn;
             fq_source = (int)fq_awaited[0];
             fq_number = 1;
             long long fq_low_0 = 0, fq_high_0 = 0;
             bool fq_boxed = true;
-            switch ((int)fq_awaited[1]) {
+            switch ((int)(fq_awaited[0] >> 32)) {
             case 0: {
-                const long long value_0 = fq_awaited[2];
+                const long long value_0 = fq_awaited[1];
                 fq_low_0 = fq_maximum_i64((long long)((unsigned long long)value_0 + -1 * (long long)fq_last_0 + -1ll), 0); fq_high_0 = fq_minimum_i64((long long)((unsigned long long)value_0 + -1 * (long long)fq_first_0 + -1ll), (long long)((unsigned long long)value_0 + -1ll));
                 break;
             }
             case 1: {
-                const long long value_0 = fq_awaited[2];
+                const long long value_0 = fq_awaited[1];
                 fq_low_0 = fq_maximum_i64((long long)fq_first_0 + -1, 1); fq_high_0 = fq_minimum_i64((long long)fq_last_0 + 1, (long long)((unsigned long long)value_0 + -1ll));
                 break;
             }
@@ -458,10 +458,10 @@ extern "C" __global__ void FQ_BOUNDS(256, 8) megakernel4_blur_total_scale_revers
         fq_stop = fq_schedule[fq_next + (int)blockIdx.x + 1];
         fq_next = fq_schedule[fq_next + (int)blockIdx.x];
     }
-    __shared__ ulonglong2 fq_near_bytes_words[49];
+    __shared__ ulonglong2 fq_near_bytes_words[46];
     unsigned char* const fq_near_bytes = (unsigned char*)fq_near_bytes_words;
     long long* const fq_near = (long long*)fq_near_bytes;
-    const long long fq_kept = fq_schedule[3] <= 98 ? fq_schedule[3] : 0;
+    const long long fq_kept = fq_schedule[3] <= 92 ? fq_schedule[3] : 0;
     for (int fq_k = fq_lane; fq_k < fq_kept; fq_k += 256)
         fq_near[0 + fq_k] = fq_schedule[fq_k];
     const long long* const fq_stages = fq_kept ? fq_near + 0 : fq_schedule;

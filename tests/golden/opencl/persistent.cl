@@ -189,17 +189,17 @@ FQ_OUTLINED int fq_wait_all(
     int state = 0;
     for (int fq_turn = 0; fq_turn < (int)fq_record[16] && state < 2;
             fq_turn++) {
-        __global const long* const fq_awaited = fq_stages + fq_record[17] + 3 * fq_turn;
+        __global const long* const fq_awaited = fq_stages + fq_record[17] + 2 * fq_turn;
         long fq_low_0 = 0, fq_high_0 = 0;
         bool fq_boxed = true;
-        switch ((int)fq_awaited[1]) {
+        switch ((int)(fq_awaited[0] >> 32)) {
         case 0: {
-            const long value_0 = fq_awaited[2];
+            const long value_0 = fq_awaited[1];
             fq_low_0 = fq_maximum_i64((long)((ulong)value_0 + -1 * (long)fq_last_0 + -1L), 0); fq_high_0 = fq_minimum_i64((long)((ulong)value_0 + -1 * (long)fq_first_0 + -1L), (long)((ulong)value_0 + -1L));
             break;
         }
         case 1: {
-            const long value_0 = fq_awaited[2];
+            const long value_0 = fq_awaited[1];
             fq_low_0 = fq_maximum_i64((long)fq_first_0 + -1, 1); fq_high_0 = fq_minimum_i64((long)fq_last_0 + 1, (long)((ulong)value_0 + -1L));
             break;
         }
@@ -211,7 +211,7 @@ FQ_OUTLINED int fq_wait_all(
         }
         state |= fq_wait_tiles(
             fq_stages, fq_control, epoch, spin_limit, instruction,
-            fq_awaited[0], fq_boxed, fq_low_0, fq_high_0);
+            (int)fq_awaited[0], fq_boxed, fq_low_0, fq_high_0);
     }
     return state;
 }

@@ -13,7 +13,7 @@ import fusionq as fq
 from fusionq.megakernel.assignment import shares_of
 from fusionq.megakernel.schedule import pipelined
 from fusionq.megakernel.tiles import extents_of
-from fusionq.megakernel.tiling import Tiling, choose_tiling
+from fusionq.megakernel.tiling import Tiling, choose_tiling, spread
 from tests.unit.megakernel.cases import border_rows, bordered
 from tests.unit.megakernel.plans import persistent
 from tests.unit.targets import TWO_CORES
@@ -193,3 +193,40 @@ def test_work_groups_side_by_side_leave_no_lanes_idle() -> None:
 def test_what_is_no_pipeline_runs_stage_by_stage() -> None:
     tiling = tiling_of(((4096, 16), (4096,), (4096, 4096)), pipelined=False)
     assert (tiling.block, tiling.assignment) == (1, "tickets")
+
+
+ROW = (1, 128)
+
+
+def groups_of_tiles(together: list[list[int]], rows: tuple[int, ...], workers: int = 132) -> Any:
+    """Work-groups of a tile of each of the stages with so many ``rows``, a work-group each, of
+    which workers do four side by side."""
+    tiling = Tiling(tuple((4, 128) for _ in rows), 1, "turns")
+    extents = [(n, 128) for n in rows]
+    made = spread(tiling, extents, [ROW] * len(rows), together, workers)
+    assert all(tile[1] == 128 for tile in made.tiles)
+    return [tile[0] for tile in made.tiles]
+
+
+def test_stages_of_a_wave_share_the_workers() -> None:
+    """One after the other has tiles for each worker; together, each worker has one tile."""
+    rows = (512, 128, 128)
+    assert groups_of_tiles([[0], [1], [2]], rows) == [4, 1, 1]
+    sizes = groups_of_tiles([[0, 1, 2]], rows)
+    assert sizes == [6, 6, 6]
+    assert sum(-(-n // size) for n, size in zip(rows, sizes, strict=True)) <= 132
+
+
+@pytest.mark.parametrize("rows", [(32, 32), (60, 60), (1, 2, 3)])
+def test_waves_with_a_worker_for_each_tile_stay_spread(rows: tuple[int, ...]) -> None:
+    assert groups_of_tiles([list(range(len(rows)))], rows) == [1] * len(rows)
+
+
+def test_waves_beside_stages_that_keep_all_workers_busy() -> None:
+    """A stage with a tile for each worker leaves none idle."""
+    assert groups_of_tiles([[0, 1]], (528, 128)) == [4, 1]
+
+
+def test_more_stages_than_workers() -> None:
+    rows = (3,) * 5
+    assert groups_of_tiles([list(range(5))], rows, 4) == groups_of_tiles([[0]], rows, 4)

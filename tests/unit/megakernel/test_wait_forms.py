@@ -45,7 +45,7 @@ def test_the_text_of_waits_does_not_grow() -> None:
 
     def waits(stage: StagePlan) -> str:
         text = generate(stage.kernel, "strict", REFERENCE, OPENCL_C).text
-        found = text.partition("switch ((int)fq_awaited[")[2].partition("return state;")[0]
+        found = text.partition("switch ((int)(fq_awaited[")[2].partition("return state;")[0]
         assert found
         return found
 

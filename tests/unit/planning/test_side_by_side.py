@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -269,3 +270,70 @@ def test_each_work_item_is_predicted_to_do_its_own_kernel_only() -> None:
     ]
     whole, parts = works[0][0].whole, [stage.whole for stage in works[1]]
     assert whole == parts[0] + parts[1]
+
+
+@fq.kernel
+def products(item: fq.NdItem, a, x, out):
+    own = 0
+    for k in range(item.get_local_id(1), a.shape[1], 128):
+        own += a[item.get_global_id(0), k] * x[k]
+    total = fq.reduce_over_group(item.get_group(), own, "add")
+    if item.get_local_id(1) == 0:
+        out[item.get_global_id(0)] = total
+
+
+WORKERS = replace(GPU, device=replace(GPU.device, groups_in_workers=True))
+
+
+def stages_of_workers(*calls: Any, **options: Any) -> list[tuple[int, ...]]:
+    """The submissions of each stage of a persistent kernel."""
+    plan = make_plan(
+        submissions(*calls), FusionOptions(strategy="megakernel", **options), WORKERS
+    )
+    return [part for stage in plan.stages for part in stage.inner or (stage.submissions,)]
+
+
+def product_of(rows: int, x: Any, out: Any, a: Any = None) -> tuple[Any, ...]:
+    a = np.zeros((rows, 64), np.int64) if a is None else a
+    return products, fq.NdRange((rows, 128), (1, 128)), a, x, out
+
+
+def test_products_that_leave_workers_idle_are_stages_of_one_wave() -> None:
+    x, y, z = ints(), ints(128), ints(128)
+    first = product_of(512, ints(), x)
+    assert stages_of_workers(first, product_of(128, x, y), product_of(128, x, z)) == [
+        (0,), (1,), (2,),
+    ]  # fmt: skip
+
+
+def test_products_that_keep_workers_busy_stay_one_stage() -> None:
+    x = ints()
+    first = product_of(512, ints(), x)
+    many = [product_of(1 << 12, x, ints(1 << 12)) for _ in range(2)]
+    assert stages_of_workers(first, *many) == [(0,), (1, 2)]
+
+
+def test_products_that_need_each_other_stay_one_stage() -> None:
+    """The second work-group reads what the same one has written."""
+
+    @fq.kernel
+    def scaled(item: fq.NdItem, a, x, y, out):
+        own = 0
+        for k in range(item.get_local_id(1), a.shape[1], 128):
+            own += a[item.get_global_id(0), k] * x[k]
+        total = fq.reduce_over_group(item.get_group(), own, "add")
+        if item.get_local_id(1) == 0:
+            out[item.get_global_id(0)] = total * y[item.get_global_id(0)]
+
+    x, y, z, a = ints(), ints(128), ints(128), np.zeros((128, 64), np.int64)
+    space = fq.NdRange((128, 128), (1, 128))
+    calls = [product_of(512, ints(), x), product_of(128, x, y), (scaled, space, a, x, y, z)]
+    assert stages_of_workers(*calls) == [(0,), (1, 2)]
+
+
+def test_waves_end_where_buffers_are_promoted() -> None:
+    x, y, z = ints(), ints(128), ints(128)
+    last = Flagged(ints(128), private=True)
+    calls = [product_of(512, ints(), x), product_of(128, x, y), product_of(128, x, z)]
+    alone = (twice, 128, y, last), (twice, 128, last, z)
+    assert stages_of_workers(*calls, *alone)[1] == (1, 2)

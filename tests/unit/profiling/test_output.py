@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from fusionq.profiling.profiles import Profile, profile
 from fusionq.profiling.timeline import ACCOUNTED, WORK_NAMES
 from tests.unit.profiling import kernels as k
 from tests.unit.profiling.test_profile import flipped
-from tests.unit.profiling.timelines import WAITING
+from tests.unit.profiling.timelines import WAITING, launch, timeline
 
 
 def of(timeline) -> Profile:
@@ -102,6 +103,17 @@ def test_arrows_lead_from_the_last_arriver_to_the_waiter(tmp_path: Path) -> None
     assert source[5] == target[6]
     assert (source[0], source[1], source[2]) == ("worker 0", "publish", "a (publish)")
     assert (target[0], target[1], target[2]) == ("worker 1", "wait", "b (wait)")
+
+
+def test_a_record_before_the_submission_by_the_devices_clock(tmp_path: Path) -> None:
+    """Clocks agree within microseconds: a trace has no times before its first."""
+    path = tmp_path / "a.pftrace"
+    late = replace(launch(1000, 2000), submitted_ns=1500)
+    rows = [(0, 0, 900, 1400, 0), (1, 0, 1400, 2000, 1)]
+    of(timeline([("a", "stage")], rows, [late])).trace(path)
+    starts = {name: start for _, _, name, start, *_ in slices(path)}
+    assert starts == {"k": 100, "a": 500}
+    assert_totals_agree(of(timeline([("a", "stage")], rows, [late])), path)
 
 
 def test_marks_and_regions_have_tracks_of_their_own(
