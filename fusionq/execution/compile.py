@@ -312,7 +312,8 @@ def planned_in_time(
 
     key = plans_key(backend, submissions, options)
     if seconds is None:
-        seconds = seconds_allowed(submissions, backend.target.costs)
+        goes_on = options.strategy == "auto" and not options.require and UNFINISHED.has(key)
+        seconds = seconds_allowed(submissions, backend.target.costs, goes_on)
     try:
         return UNFINISHED.plan(key, submissions, known, start, seconds, timings, stops)
     except PlanningStopped as stopped:

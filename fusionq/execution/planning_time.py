@@ -1,7 +1,9 @@
 """How long planning may keep a list from its first result, and lists whose planning goes on later.
 
 Planning that takes longer stops between two of its steps.  The list runs unfused; the next list of
-its structure goes on where planning stopped, until there is a plan.
+its structure goes on where planning stopped, until there is a plan.  With ``strategy="auto"``,
+which asks for no more than speed, that keeps each of the next lists for a few times its run at
+most.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from math import prod
+from dataclasses import dataclass
+from math import inf, prod
 from typing import TYPE_CHECKING
 
 from fusionq.analysis.item_space import global_range
@@ -40,9 +43,15 @@ class PlanningStopped(Exception):
         self.chooser = chooser
 
 
-def seconds_allowed(submissions: Sequence[Submission], costs: Costs) -> float:
-    """How long planning a list may keep it from its first result."""
-    return planning_seconds() + UNFUSED_RUNS * unfused_seconds(submissions, costs)
+def seconds_allowed(
+    submissions: Sequence[Submission], costs: Costs, goes_on: bool = False
+) -> float:
+    """How long planning a list may keep it from its first result; or from the next one, where
+    planning ``goes_on``."""
+    seconds = planning_seconds()
+    return (0.0 if goes_on and seconds < inf else seconds) + UNFUSED_RUNS * unfused_seconds(
+        submissions, costs
+    )
 
 
 def unfused_seconds(submissions: Sequence[Submission], costs: Costs) -> float:
@@ -64,14 +73,24 @@ def _bytes_moved(submission: Submission) -> int:
     )
 
 
+@dataclass(frozen=True)
+class _Stopped:
+    """Planning that has stopped, with the plans that were ``known`` to it."""
+
+    planning: Planning
+    known: tuple[Plan, ...]
+    beyond: float = 0.0
+    """Seconds that it took longer than it may, since it stops between two steps: later lists wait
+    for so much less."""
+
+
 class UnfinishedPlans:
     """Planning that has stopped, by the structure of its list; the least recent beyond ``capacity``
     are forgotten."""
 
-    def __init__(self, capacity: int = 8) -> None:
+    def __init__(self, capacity: int = 32) -> None:
         self.capacity = capacity
-        self._stopped: OrderedDict[Hashable, tuple[Planning, tuple[Plan, ...]]] = OrderedDict()
-        """With the plans that were known to it."""
+        self._stopped: OrderedDict[Hashable, _Stopped] = OrderedDict()
         self._measuring = 0.0
         """Seconds that devices were measured for, once for all lists: no list's planning."""
 
@@ -83,6 +102,10 @@ class UnfinishedPlans:
             yield
         finally:
             self._measuring += clock() - before
+
+    def has(self, key: Hashable) -> bool:
+        """Whether planning of such lists has stopped."""
+        return key in self._stopped
 
     def plan(
         self,
@@ -101,20 +124,20 @@ class UnfinishedPlans:
 
         Adds the seconds by phase to ``timings``.
         """
-        end = self._planned() + seconds
+        stopped = self._stopped.pop(key, None) or _Stopped(start(known), known)
+        planning, known = stopped.planning, stopped.known
+        end = self._planned() + seconds - stopped.beyond
 
         def is_over() -> bool:
             return self._planned() >= end or stops(planning)
 
-        stopped = self._stopped.pop(key, None)
-        planning, known = (start(known), known) if stopped is None else stopped
         while True:
             before = dict(planning.timings)
             plan = planning.go_on(is_over)
             for phase, total in planning.timings.items():
                 add_seconds(timings, phase, total - before.get(phase, 0.0))
             if plan is None:
-                self._stopped[key] = planning, known
+                self._stopped[key] = _Stopped(planning, known, max(self._planned() - end, 0.0))
                 if len(self._stopped) > self.capacity:
                     self._stopped.popitem(last=False)
                 raise PlanningStopped(

@@ -8,7 +8,12 @@ import pytest
 import fusionq as fq
 from fusionq.cache.plan_cache import PLANS
 from fusionq.execution import device_costs, planning_time
-from fusionq.execution.planning_time import UNFINISHED, UnfinishedPlans, seconds_allowed
+from fusionq.execution.planning_time import (
+    UNFINISHED,
+    UNFUSED_RUNS,
+    UnfinishedPlans,
+    seconds_allowed,
+)
 from fusionq.planning import planner
 from tests.unit.lists import submissions
 from tests.unit.runtime.conftest import empty, floats
@@ -44,8 +49,8 @@ def steps(monkeypatch):
     UNFINISHED.clear()
 
 
-def chain(queue, a, tmp, out, **options):
-    with fq.fusion(queue, **options) as f:
+def chain(queue, a, tmp, out, strategy="fused", **options):
+    with fq.fusion(queue, strategy=strategy, **options) as f:
         queue.submit(copy, 8, a, tmp)
         queue.submit(add, 8, tmp, a, tmp)
         queue.submit(add, 8, tmp, a, out)
@@ -73,6 +78,24 @@ def test_the_list_runs_unfused_until_there_is_a_plan(queue, steps):
     total = steps[0]
     chain(queue, a, tmp, out)
     assert steps[0] == total  # the plan is kept
+
+
+def test_by_auto_the_next_lists_wait_for_a_few_times_their_run(queue, steps, monkeypatch):
+    """Where a step takes as long as three lists, one list in three goes on by a step."""
+    a, tmp, out = floats(), empty(), empty()
+    monkeypatch.setattr(planning_time, "unfused_seconds", lambda *_: 1 / 3 / UNFUSED_RUNS)
+    taken, strategy = [], "unfused"
+    while strategy == "unfused" and len(taken) < 99:
+        before = steps[0]
+        f = chain(queue, a, tmp, out, strategy="auto")
+        assert np.array_equal(out.numpy(), a.numpy() * 3)
+        out.write(np.zeros(8, np.float32))
+        taken.append(steps[0] - before)
+        strategy = f.report.strategy
+    assert strategy == "fused"
+    assert taken[0] == 4 and len(taken) > 6
+    assert all(sum(taken[k : k + 3]) <= 1 for k in range(1, len(taken) - 3))
+    assert sum(taken[1:]) >= (len(taken) - 1) // 3
 
 
 def test_events_of_a_list_that_is_not_planned_are_those_of_its_submissions(queue):
@@ -149,7 +172,7 @@ def test_a_plan_that_was_begun_for_another_scalar_is_not_taken(queue):
         tmp = empty(64)
         tmp.write(np.zeros(64, np.float32))
         out.write(np.zeros(64, np.float32))
-        with fq.fusion(queue) as f:
+        with fq.fusion(queue, strategy="fused") as f:
             queue.submit(increment, 64, tmp)
             queue.submit(shift, 64, tmp, distance, out)
             queue.submit(add, 64, out, a, out)
@@ -175,7 +198,7 @@ def test_events_stay_those_of_the_run_that_they_are_of(sycl_queue):
 
 def test_a_list_to_be_tuned_waits_for_its_plan(queue, monkeypatch):
     monkeypatch.setenv("FUSIONQ_PLANNING_SECONDS", "0")
-    f = chain(queue, floats(), empty(), empty(), tune=True)
+    f = chain(queue, floats(), empty(), empty(), strategy="auto", tune=True)
     assert f.report.fallback is None
 
 
@@ -208,6 +231,10 @@ def test_what_a_list_takes_unfused_allows_more(monkeypatch):
     assert seconds_allowed(much, costs) == pytest.approx(1 + 2 * moved)
     part = submissions((copy, 8, large, large))
     assert seconds_allowed(part, costs) == pytest.approx(1 + 2 * costs.launch_seconds)
+    later = seconds_allowed(part, costs, goes_on=True)
+    assert later == pytest.approx(2 * costs.launch_seconds)
+    monkeypatch.setenv("FUSIONQ_PLANNING_SECONDS", "inf")
+    assert seconds_allowed(part, costs, goes_on=True) == np.inf
 
 
 @pytest.mark.parametrize("text", ["soon", "-1", "nan"])
