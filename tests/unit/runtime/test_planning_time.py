@@ -185,7 +185,7 @@ def test_a_plan_that_was_begun_for_another_scalar_is_not_taken(queue):
 def test_events_stay_those_of_the_run_that_they_are_of(sycl_queue):
     queue = sycl_queue
     a, tmp, out = floats(), empty(), empty()
-    with fq.fusion(queue) as f:
+    with fq.fusion(queue, strategy="fused") as f:
         events = [queue.submit(add, 8, a, a, tmp), queue.submit(add, 8, tmp, a, out)]
     assert f.report.strategy == "unfused"
     before = [event.native for event in events]
