@@ -268,7 +268,7 @@ class AffineReader:
         return any(
             a.value.involves_dims(isl.dim_type.param, position, 1)
             for position, name in enumerate(self.symbols.names)
-            if name in self.symbols.unsteady
+            if name in self.symbols.varying_names
         )
 
     def as_constant(self, a: Affine) -> int | None:

@@ -293,7 +293,7 @@ def _accesses(
     once."""
     readings = read.readings
     bounds = tuple([symbols.bound(name) for name in symbols.names])
-    alike = symbols.alike, bounds, symbols.unsteady, read.own_arrays
+    alike = symbols.alike, bounds, symbols.varying_names, read.own_arrays
     accesses = []
     for submission, shape in zip(submissions, shapes, strict=True):
         key = (

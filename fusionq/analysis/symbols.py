@@ -70,14 +70,14 @@ class Symbols:
         return max(LEAST_BOUND, value, min(MOST_BOUND, 1 << value.bit_length() + HEADROOM_BITS))
 
     @cached_property
-    def unsteady(self) -> frozenset[str]:
+    def varying_names(self) -> frozenset[str]:
         """The names of scalars that vary."""
         return frozenset(name for value, name in self._scalars.items() if value in self.varying)
 
     @cached_property
     def free(self) -> frozenset[str]:
         """The names of those for all of whose values what is found out has to hold."""
-        return self.unsteady if self.for_all else frozenset()
+        return self.varying_names if self.for_all else frozenset()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ class Symbols:
         from fusionq.analysis.isl_texts import set_of
 
         pinned = [f"{n} = {value}" for value, n in self._scalars.items() if n in used]
-        if not pinned or not self.unsteady.isdisjoint(used):
+        if not pinned or not self.varying_names.isdisjoint(used):
             return None
         return set_of(f"[{', '.join(self.names)}] -> {{ : {' and '.join(pinned)} }}")
 

@@ -31,7 +31,7 @@ class Tiles:
 def candidates(
     tiles_of: Iterable[Tiles | None], space: ItemSpace, extents: Sequence[int], target: Target
 ) -> Iterator[tuple[int, ...]]:
-    """Work-group sizes worth a try for ``space``, in which dependences that stay in the tiles
+    """Candidate work-group sizes for ``space``, in which dependences that stay in the tiles
     ``tiles_of`` (None: not known) have to stay inside work-groups: the user's if it is explicit;
     else those of the tiles in which work-items exchange, lines along the last dimension, squares,
     and last the whole range as one group."""

@@ -185,7 +185,7 @@ ASSUMED: dict[str, Assumption] = {
     "lane_gathered": Assumption(10.0, 10.0, f"{_LANES}; sixteen elements in 4 to 5 ns"),
     "lane_scattered": Assumption(20.0, 20.0, f"{_LANES}; sixteen elements in 8 ns"),
     "lane_operation": Assumption(
-        0.5, 0.5, f"{_LANES}; a loop's turn with two loads and an addition takes 1.4 ns"
+        0.5, 0.5, f"{_LANES}; a loop's iteration with two loads and an addition takes 1.4 ns"
     ),
     "lane_function": Assumption(10.0, 10.0, _LANES),
     "lane_division": Assumption(10.0, 10.0, f"{_LANES}; of floats, a square root too"),
@@ -221,7 +221,7 @@ ASSUMED: dict[str, Assumption] = {
     "loads_ahead": Assumption(
         16, 16, "a decode step on an H100: none 1.93 ms, 16 1.81, 48 1.88, 80 1.90; only there"
     ),
-    "turns_together": Assumption(
+    "iterations_together": Assumption(
         32, 32, "a decode step on an H100 of 119 keys: 1.274 ms, without 1.296; of 128 keys 1.282, "
         "with 16 1.283; only there"
     ),

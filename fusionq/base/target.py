@@ -53,7 +53,7 @@ class DeviceInfo:
     refuses by itself what takes more."""
     narrow_indices: bool = False
     """Whether kernels over small sizes get code of their own, with indices of 32 bits."""
-    gives_way: bool = False
+    yields_processor: bool = False
     """Whether a kernel is code of threads of this process that can let others run on their
     processor, by a call of the C library's ``sched_yield``."""
 
@@ -196,7 +196,7 @@ class CodeLimits:
     loads_at_once: int
     """Of the work-items that a lane does at once: their values live in registers together."""
     jammed_bytes: int
-    """Of the variables of a lane's work-items that share the turns of a loop."""
+    """Of the variables of a lane's work-items that share the iterations of a loop."""
     strip_items: int
     """Work-items of a strip of columns, which stay in the nearest cache."""
     shortest_segment: int
@@ -219,10 +219,10 @@ class CodeLimits:
     """The same, at least."""
     loads_ahead: int
     """Values that a work-item of a block loads before it uses them, where it has 128 registers."""
-    turns_together: int
-    """Turns of a loop of a work-group whose loads a launch makes at once, at most."""
+    iterations_together: int
+    """Iterations of a loop of a work-group whose loads a launch makes at once, at most."""
     masked_together: int
-    """The same of the turns that are left, under masks."""
+    """The same of the iterations that are left, under masks."""
     values_together: int
     """Values that a work-item then loads before it uses them, at most."""
     early_values: int

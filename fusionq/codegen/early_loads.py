@@ -26,7 +26,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
 from fusionq.base.target import CODE_LIMITS
-from fusionq.codegen.loads_ahead import TURN, loads_in_each_turn
+from fusionq.codegen.loads_ahead import TURN, loads_in_each_iteration
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.ir.nodes import (
     ArrayDecl,
@@ -167,7 +167,7 @@ def _loads(kernel: Kernel, loop: For, known: Collection[str]) -> list[Load]:
         for p in kernel.params
         if isinstance(p, ArrayParam) and p.unwritten and p.restrict and p.name not in stored
     }
-    units = (e for unit in loads_in_each_turn(kernel, loop) for e in subexpressions(unit))
+    units = (e for unit in loads_in_each_iteration(kernel, loop) for e in subexpressions(unit))
     within = {loop.var, *known}
     return [
         e

@@ -167,17 +167,17 @@ class ExpressionPrinter:
         return self._dialect.scalars.type_name(type)
 
     def loop_in_order(self) -> list[str]:
-        """The lines before a loop whose floating sums have to keep the order of its turns."""
+        """The lines before a loop whose floating sums have to keep the order of its iterations."""
         return self._dialect.unit.loop_in_order()
 
     def is_global(self, array: str) -> bool:
         """Whether an array lies in global memory."""
         return isinstance(self._memory.array(array), ArrayParam)
 
-    def streaming_loop(self, turns: int | None) -> list[str]:
+    def streaming_loop(self, iterations: int | None) -> list[str]:
         """The lines before a short innermost loop that loads from global memory; of so many
-        ``turns`` if that is unrolled whole."""
-        return self._dialect.unit.streaming_loop(turns)
+        ``iterations`` if that is unrolled whole."""
+        return self._dialect.unit.streaming_loop(iterations)
 
     # ------------------------------------------------------------------ dispatch
     def _text(self, expr: Expr) -> Text:

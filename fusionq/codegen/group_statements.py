@@ -136,7 +136,7 @@ class GroupStatementPrinter:
         return [f"{target} = {self._narrowed(call, wide, type)};"]
 
     def most_together(self, type: ScalarType) -> int:
-        """How many values of ``type`` ``reductions`` are worth while for; 1: none."""
+        """For how many values of ``type`` ``reductions`` are profitable; 1: none."""
         return 1 if self._lanes is not None else self._groups.most_together(type)
 
     def reductions(self, calls: Sequence[GroupCall]) -> list[str]:

@@ -373,7 +373,7 @@ class _Decider:
         return found if found is not None and within(found, (-_SMALL, _SMALL)) else None
 
     def _uniform(self, expr: Expr) -> bool:
-        """Whether all work-items of a row have the same value, which can be had before them."""
+        """Whether all work-items of a row have the same value, which is known before them."""
         return all(
             not isinstance(e, Load)
             and not (isinstance(e, Var) and e.name not in self.row)

@@ -1,4 +1,4 @@
-"""Unroll and jam across the vectors of a row: several of them share the turns of a loop.
+"""Unroll and jam across the vectors of a row: several of them share the iterations of a loop.
 
     for v in the row's vectors:            for v in the row's vectors, two at a time:
         total = 0                              total, total 1 = 0, 0
@@ -7,9 +7,9 @@
         out[v] = total                             total 1 += x[k] * a[k, v + 1]
                                                out[v], out[v + 1] = total, total 1
 
-A turn of such a loop reads a vector of a row of ``a``, the next turn one of another row: memory
-that could be read from end to end is read in pieces of a vector, and each turn waits for the sum of
-the last.  Several vectors read pieces several times as long, and have as many sums.
+An iteration of such a loop reads a vector of a row of ``a``, the next one a vector of another row:
+memory that could be read from end to end is read in pieces of a vector, and each iteration waits
+for the sum of the last.  Several vectors read pieces several times as long, and have as many sums.
 
 Legal as vectors are: each statement is done for all work-items of several vectors before the next,
 each of which has variables of its own.  Bounds of loops and conditions have to be the same for all
@@ -172,7 +172,7 @@ class _Steps:
         return None
 
     def reads_rows(self, kernel: Kernel, loop: For) -> bool | None:
-        """Whether turns of ``loop`` read rows of memory, one after the other; None if in a turn
+        """Whether iterations of ``loop`` read rows of memory, one after the other; None if in one
         neighbours read elements that are no neighbours, of which several vectors would have as many
         more in the caches."""
         params = {p.name: p for p in kernel.params if isinstance(p, ArrayParam)}

@@ -51,7 +51,7 @@ from fusionq.ir.walk import (
 TURN = "ahead_turn_"
 """How the variables of the loops over the iterations that are done at once begin."""
 _FULL = "ahead_full_"
-"""How the variables begin that say where loops of whole turns end."""
+"""How the variables begin that say where loops of whole iterations end."""
 REST = "stream_rest_"
 """The same of what is not read by way of whole slots (``codegen.streamed_loops``)."""
 
@@ -107,7 +107,7 @@ class LoadsAhead:
         stores = stored_arrays(loop.body) & arrays
         return [
             unit
-            for unit in loads_in_each_turn(self.kernel, loop)
+            for unit in loads_in_each_iteration(self.kernel, loop)
             if all(
                 self._stays(e.array, stores) for e in subexpressions(unit) if isinstance(e, Load)
             )
@@ -167,7 +167,7 @@ class LoadsAhead:
         )
 
 
-def loads_in_each_turn(kernel: Kernel, loop: For) -> list[Expr]:
+def loads_in_each_iteration(kernel: Kernel, loop: For) -> list[Expr]:
     """The loads from array parameters that each iteration of ``loop`` does, at elements that depend
     on nothing that the loop sets; of bfloat16 those that become float32, in which they are kept."""
     arrays = {p.name for p in kernel.params if isinstance(p, ArrayParam)}
@@ -197,7 +197,7 @@ def keeps_loads(array: ArrayParam | ArrayDecl) -> bool:
     return isinstance(array, ArrayDecl) and array.name.startswith("together_")
 
 
-def turns_at_once(loop: For) -> int | None:
+def iterations_at_once(loop: For) -> int | None:
     """How many iterations ``loop`` is that are done at once; None where it is another loop."""
     if not loop.var.startswith(TURN) or not isinstance(loop.stop, Const):
         return None
@@ -205,7 +205,7 @@ def turns_at_once(loop: For) -> int | None:
 
 
 def is_rest(loop: For) -> bool:
-    """Whether ``loop`` does the iterations behind the last whole turn."""
+    """Whether ``loop`` does the iterations behind the last whole iteration."""
     return isinstance(loop.start, Var) and loop.start.name.startswith((_FULL, REST))
 
 

@@ -1,4 +1,4 @@
-"""Loads of several turns of a loop together, ahead of what is done with them, in loops of any
+"""Loads of several iterations of a loop together, ahead of what is done with them, in loops of any
 length and step; for work-items that stand side by side in work-groups:
 
     for k in range(lane, n, step):       count = (n - lane + step - 1) // step
@@ -8,8 +8,8 @@ length and step; for work-items that stand side by side in work-groups:
                                              8 loads of a and x, those past the end of the first
                                              one's elements; 8 sums, but those past the end
 
-So a loop waits for memory once for many turns, not once for each that is left over, as a GPU's
-compiler has it.  The parts are few, since short kernels wait for their code, too.  Turns are done
+So a loop waits for memory once for many iterations, not once for each that is left over, as a GPU's
+compiler has it.  The parts are few: short kernels wait for their code, too.  Iterations are done
 in their order, so sums have the same bits.  Legal for loads of arrays that share no memory with one
 that the loop stores to.  A loop stays as it is where its bounds and step leave 31 bits or it runs
 backwards.
@@ -23,7 +23,7 @@ from typing import Literal
 
 from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.intervals import Intervals
-from fusionq.codegen.loads_ahead import TURN, loads_in_each_turn
+from fusionq.codegen.loads_ahead import TURN, loads_in_each_iteration
 from fusionq.codegen.scoping import Body
 from fusionq.ir.conjunctions import TRUE, conjunction
 from fusionq.ir.interval_arithmetic import of_type, within
@@ -94,7 +94,7 @@ class _Together:
         if not isinstance(stmt, For) or not _is_plain(stmt):
             return (stmt,)
         loads = self._loads(stmt)
-        turns = CODE_LIMITS.turns_together
+        turns = CODE_LIMITS.iterations_together
         while turns * len(loads) > CODE_LIMITS.values_together:
             turns //= 2
         if not loads or turns < CODE_LIMITS.fewest_ahead:
@@ -102,7 +102,7 @@ class _Together:
         return self._split(stmt, loads, turns)
 
     def _loads(self, loop: For) -> list[Expr]:
-        """The loads of each turn that may be done before all that the loop does."""
+        """The loads of each iteration that may be done before all that the loop does."""
         params = {p.name: p for p in self.kernel.params if isinstance(p, ArrayParam)}
         stores = [params[name] for name in stored_arrays(loop.body) if name in params]
 
@@ -111,7 +111,7 @@ class _Together:
 
         return [
             unit
-            for unit in loads_in_each_turn(self.kernel, loop)
+            for unit in loads_in_each_iteration(self.kernel, loop)
             if all(stays(params[e.array]) for e in subexpressions(unit) if isinstance(e, Load))
         ]
 
@@ -131,7 +131,7 @@ class _Together:
         start, stop, step = (Cast(INT32, e) for e in (loop.start, loop.stop, loop.step))
 
         def in_turn(turn: Expr) -> Callable[[Expr], Expr]:
-            """With the loop's variable as it is in that turn."""
+            """With the loop's variable as it is in that iteration."""
             value = Cast(INT64, _of32("add", start, _of32("mul", Cast(INT32, turn), step)))
             return lambda e: value if e == Var(INT64, loop.var) else e
 
@@ -139,7 +139,7 @@ class _Together:
             return Load(e.type, kept[loads.index(e)].name, (behind,)) if e in loads else e
 
         def part(begin: Expr, end: Expr, size: int, masked: bool) -> For:
-            """The turns from ``begin`` on, so many at once; ``masked``: not those from ``end``
+            """The iterations from ``begin`` on, so many at once; ``masked``: not those from ``end``
             on."""
 
             def turn(of: Var) -> Expr:
@@ -200,7 +200,7 @@ def _is_constant_below_one(e: Expr) -> bool:
 
 
 def _small(kernel: Kernel, loop: For) -> list[Expr]:
-    """The conditions under which the first and the last turn and the step are within 31 bits and
+    """The conditions under which the first and last iteration and the step are within 31 bits and
     the step is positive, but for those that are known to hold."""
     intervals = Intervals(kernel)
     zero, one, most = (Const(INT64, n) for n in (0, 1, _LARGEST))

@@ -1,10 +1,10 @@
 """Integers that rise by a multiple of what others fall by, from one vector to the next.
 
-    3 * id, n - 1 - id        id by 16 a turn: one rises by 48, the other falls by 16
+    3 * id, n - 1 - id        id by 16 an iteration: one rises by 48, the other falls by 16
 
 Intel's compiler for CPUs (runtime 2026.21.7) computes the first from the second where loops stand
-inside each other, four turns at a time, and takes the first turn's value for all four.  It does not
-where it does not know by how much ids rise.
+inside each other, four iterations at a time, and takes the first one's value for all four.  It does
+not where it does not know by how much ids rise.
 """
 
 from __future__ import annotations

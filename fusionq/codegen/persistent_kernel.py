@@ -209,7 +209,7 @@ class _PersistentPrinter:
         return StreamText(self.body, streams, rings, self.dialect, self.helpers, self.types)
 
     def _loops(self, number: int) -> tuple[StreamedLoop, ...]:
-        """The loops of a body over rows that come by rings."""
+        """The loops of a body over rows that rings stream."""
         return () if self.streams is None else self.streams.loops(number)
 
     def _filling(self) -> str:

@@ -31,11 +31,11 @@ def protocol(c: QueueWords, target: Target) -> str:
         starts += f" + {target.start_polls_each} * schedule[{q.INSTRUCTIONS}]"
     one = c.scalars.literal(Const(UINT32, 1)).text
     exchange = w.compare_exchange("mode", "seen", "wanted").replace("\n", "\n" + " " * 12)
-    give_way = w.give_way(target)
-    if give_way:
+    yield_processor = w.yield_processor(target)
+    if yield_processor:
         when = f"!at_work && polls % {target.polls_between_yields} == 0"
         most = target.idle_checks * checks
-        give_way = f"if ({when} && idle < {most})\n            {give_way}\n        "
+        yield_processor = f"if ({when} && idle < {most})\n            {yield_processor}\n        "
     store = indent(
         w.store_relaxed(f"fq_word(control, {q.STALL}, {q.STALL_STAGE} + k)", "found[k]"), " " * 8
     )
@@ -168,7 +168,7 @@ FQ_INLINE int fq_wait(
             if (idle >= spin_limit) fq_tell_stall(control, line, target, seen, instruction);
             if (fq_stall_seen(control)) state = {STALLED};
         }}
-        {give_way}{c.poll_again("seen = fq_read(fq_word(control, line, 0));")}
+        {yield_processor}{c.poll_again("seen = fq_read(fq_word(control, line, 0));")}
     }}
     if (!at_work) fq_count_at_work(control, 1);
     return state;

@@ -76,7 +76,7 @@ class StageText:
         streams: tuple[StreamedLoop, ...] = (),
     ) -> tuple[StatementLines, list[str]]:
         """A stage code's statements, and its loop over a tile; ``unwritten``: the parameters that
-        no stage with that body writes; ``streams``: its loops over rows that come by rings."""
+        no stage with that body writes; ``streams``: its loops over rows that rings stream."""
         kernel = code.kernel
         if is_work_group_function(kernel):
             return self._group_lines(code)

@@ -24,7 +24,7 @@ from math import prod
 
 from fusionq.base.frozen import dataclass
 from fusionq.base.identity_cache import cached_by_identity
-from fusionq.codegen.loads_ahead import REST, TURN, loads_in_each_turn
+from fusionq.codegen.loads_ahead import REST, TURN, loads_in_each_iteration
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.codegen.stage_tables import code_bodies, unwritten_parameters
 from fusionq.ir.nodes import (
@@ -225,7 +225,7 @@ def _known(value: Expr, known: Mapping[str, Expr], local: tuple[int, ...]) -> Ex
 
 
 def _loads(kernel: Kernel, loop: For) -> list[Load]:
-    units = loads_in_each_turn(kernel, loop)
+    units = loads_in_each_iteration(kernel, loop)
     return [e for unit in units for e in subexpressions(unit) if isinstance(e, Load)]
 
 

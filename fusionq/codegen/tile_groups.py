@@ -26,7 +26,7 @@ class ThreadGroupLoop:
         return [*lines, *self._loop(f"fq_lane / {size}", body)]
 
     def of_ring(self, body: Sequence[str]) -> list[str]:
-        """The loop over those of the groups whose rows come by the ring ``fq_ring_number``."""
+        """The loop over those of the groups whose rows are in the ring ``fq_ring_number``."""
         return ["const int fq_item = 0;", *self._loop("fq_ring_number", body)]
 
     def _loop(self, first: str, body: Sequence[str]) -> list[str]:

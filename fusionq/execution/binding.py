@@ -138,7 +138,7 @@ class _Array(NamedTuple):
     source: ArgumentSource
 
     def value(self, arguments: _ListArguments) -> ArrayBinding:
-        """The parameter's value; DeviceError where memory cannot be had or reached."""
+        """The parameter's value; DeviceError where memory cannot be allocated or reached."""
         place, unit, source = self
         shape, strides, *_ = arguments.places[place]
         address = arguments.address_of(place, source)

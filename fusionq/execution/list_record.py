@@ -129,7 +129,7 @@ class ListRecord:
         return False
 
     def count(self, runs: int) -> None:
-        """So many runs have come by."""
+        """So many runs have happened."""
         self.runs += runs
         self.trials.costs.taken += runs * self.run_seconds
 

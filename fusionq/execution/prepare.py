@@ -40,7 +40,7 @@ def prepare(
 
     Raises FusionRefused, PromotionConflict and ArgumentError from planning, PlanningStopped where
     that takes longer than the list may wait for it, DeviceError where a kernel cannot be built or
-    memory not be had or reached.
+    memory not be allocated or reached.
     """
     is_checked = bool(options.check or always_checked())
     is_adaptive = options.strategy == "auto" and not options.tune and len(pending.entries) > 1

@@ -27,7 +27,7 @@ from fusionq.frontend.source import (
 
 
 class _Absent:
-    """Stands for a name or an attribute that cannot be had."""
+    """Stands for a name or an attribute that is not available."""
 
 
 MISSING = _Absent()

@@ -51,8 +51,8 @@ class ControlFlow(JoinedPaths):
             context = LoopContext()
             self.loops.append(context)
             values = [b.value for n in carried if isinstance(b := header[n], Binding)]
-            unsettled = set() if is_stable else set(_python_ints(values))
-            with self.kernel.unsettled_in(unsettled) as taken_to_fit:
+            undecided = set() if is_stable else set(_python_ints(values))
+            with self.kernel.undecided_in(undecided) as taken_to_fit:
                 exit = lower()
                 self.loops.pop()
                 at_end = dict(self.path.versions)
@@ -67,7 +67,7 @@ class ControlFlow(JoinedPaths):
                     jumps_back.append((self.env, exit.body))
                 breaks = [(env, jump.before) for jump, env in context.breaks]
                 changed = self._widen(entry, header, carried, jumps_back, breaks, exit.can_end)
-            if not (changed or unsettled & taken_to_fit):
+            if not (changed or undecided & taken_to_fit):
                 break
             is_stable |= not changed
             restore()

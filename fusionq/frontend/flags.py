@@ -68,7 +68,7 @@ def known_after(
     at_start: Mapping[str, int],
     at_end: Mapping[str, int],
 ) -> Environment:
-    """The environment ``after`` a loop that has ended by itself, in which flags that its turns do
+    """The environment ``after`` a loop that has ended by itself, in which flags that iterations do
     not assign, but before a break, are what they were before it (``entry``).  ``at_start`` and
     ``at_end``: how often each variable had been assigned where its body starts, and ends."""
     known = dict(after)

@@ -43,7 +43,7 @@ class KernelState:
         """The variables of the loops around that can be unrolled, with their iterations."""
         self.copies = 1
         """How often the present statement is lowered, since loops around it are unrolled."""
-        self.unsettled: set[str] = set()
+        self.undecided: set[str] = set()
         """The variables that hold Python ints before a loop around, whose types in that loop are
         not found yet."""
         self.taken_to_fit: set[str] = set()
@@ -63,21 +63,21 @@ class KernelState:
         self._used = set(reserved)
 
     @contextmanager
-    def unsettled_in(self, variables: Iterable[str]) -> Iterator[set[str]]:
+    def undecided_in(self, variables: Iterable[str]) -> Iterator[set[str]]:
         """In the block, take Python ints made of these variables to fit into any integer type;
         gives those of which that was of use."""
-        outside, before = self.unsettled, self.taken_to_fit
-        self.unsettled, self.taken_to_fit = outside.union(variables), set()
+        outside, before = self.undecided, self.taken_to_fit
+        self.undecided, self.taken_to_fit = outside.union(variables), set()
         try:
             yield self.taken_to_fit
         finally:
             before |= self.taken_to_fit & outside
-            self.unsettled, self.taken_to_fit = outside, before
+            self.undecided, self.taken_to_fit = outside, before
 
     def take_to_fit(self, expr: Expr) -> bool:
         """Whether an integer may be taken to fit into any integer type, since it is made of
         variables whose types in a loop around are not found yet."""
-        read = {e.name for e in subexpressions(expr) if isinstance(e, Var)} & self.unsettled
+        read = {e.name for e in subexpressions(expr) if isinstance(e, Var)} & self.undecided
         self.taken_to_fit |= read
         return bool(read)
 

@@ -103,7 +103,7 @@ def function_source(function: FunctionType) -> FunctionSource:
     """The source of a plain Python function.
 
     Works for functions from files, notebook cells, and ``exec`` with a ``linecache`` entry, and
-    for lambda expressions there.  Raises KernelLanguageError where no source can be had.
+    for lambda expressions there.  Raises KernelLanguageError where no source is available.
     """
     code = function.__code__
     where = f"{code.co_filename}:{code.co_firstlineno}"

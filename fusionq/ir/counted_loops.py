@@ -1,4 +1,4 @@
-"""Loops that end after a number of turns, whatever memory holds."""
+"""Loops with a finite trip count, whatever memory holds."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from fusionq.ir.walk import assigned_variable, statements, subexpressions
 
 
 def ends_by_counting(loop: While) -> bool:
-    """Whether ``loop`` goes on only while a variable that each turn raises is below a bound that no
-    turn changes, or one that each turn lowers is above it."""
-    turn = _every_turn(loop)
-    steps = {s.name: step for s in turn if isinstance(s, Assign) and (step := _step(s))}
+    """Whether ``loop`` goes on only while an induction variable that each iteration raises is below
+    an invariant bound, or one that each iteration lowers is above it."""
+    iteration = _every_iteration(loop)
+    steps = {s.name: step for s in iteration if isinstance(s, Assign) and (step := _step(s))}
     changed = _changed(loop)
-    for condition in _needed(loop.cond, turn):
+    for condition in _needed(loop.cond, iteration):
         for op, value, bound in _sides(condition):
             if not isinstance(value, Var) or changed.count(value.name) != 1:
                 continue
@@ -43,8 +43,8 @@ def ends_by_counting(loop: While) -> bool:
     return False
 
 
-def _every_turn(loop: While) -> Sequence[Stmt]:
-    """The statements that each turn comes to, but for those that leave the loop."""
+def _every_iteration(loop: While) -> Sequence[Stmt]:
+    """The statements that each iteration comes to, but for those that leave the loop."""
     found: list[Stmt] = []
     for statement in loop.body:
         if any(isinstance(s, Continue) for s in statements((statement,))):
@@ -54,7 +54,7 @@ def _every_turn(loop: While) -> Sequence[Stmt]:
 
 
 def _changed(loop: While) -> list[str]:
-    """The variables that a turn assigns, as often as they are assigned."""
+    """The variables that an iteration assigns, as often as they are assigned."""
     every = list(statements(loop.body))
     loops = [s.var for s in every if isinstance(s, For)]
     return [*loops, *(name for s in every if (name := assigned_variable(s)) is not None)]
@@ -70,10 +70,10 @@ def _step(assign: Assign) -> int:
     return 0
 
 
-def _needed(condition: Expr, turn: Sequence[Stmt]) -> Iterator[Expr]:
+def _needed(condition: Expr, iteration: Sequence[Stmt]) -> Iterator[Expr]:
     """Conditions of a loop that goes on: its own, and that no break was reached."""
     yield from _parts(condition, "and")
-    for statement in turn:
+    for statement in iteration:
         if isinstance(statement, If) and statement.then and isinstance(statement.then[-1], Break):
             yield from (_not(part) for part in _parts(statement.cond, "or"))
 
@@ -107,7 +107,7 @@ def _sides(condition: Expr) -> Iterator[tuple[CompareOp, Expr, Expr]]:
 
 
 def _is_fixed(bound: Expr, changed: Sequence[str]) -> bool:
-    """Whether all turns find the same value."""
+    """Whether it is loop-invariant: all iterations find the same value."""
     return not any(
         isinstance(part, Load) or (isinstance(part, Var) and part.name in changed)
         for part in subexpressions(bound)

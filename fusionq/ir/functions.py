@@ -49,4 +49,4 @@ DEVICE_FUNCTIONS: dict[str, tuple[str, int]] = {
 }  # fmt: skip
 """What profiling asks of the device: types, and numbers of arguments, which are int64.  All
 work-items of a sub-group must evaluate ``first_sub_group`` and ``last_sub_group``;
-the others may stand where only some come by, the first among them."""
+the others may stand in divergent control flow, the first among them."""

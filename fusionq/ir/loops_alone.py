@@ -1,4 +1,4 @@
-"""Whether a work-item goes through memory by itself: loops whose turns no others share."""
+"""Whether a work-item goes through memory by itself: loops whose iterations no others share."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from fusionq.ir.walk import statements
 
 
 def loops_alone(kernel: Kernel) -> bool:
-    """Whether ``kernel`` has a loop that may have any number of turns and goes on by one, as over
-    a row of a matrix.  Where the work-items of a work-group share the turns, it goes on by as many
-    as they are."""
+    """Whether ``kernel`` has a loop of any trip count and step one, as over a row of a matrix.
+    Where the work-items of a work-group share the iterations, the step is their number."""
     for stmt in statements(kernel.body):
         match stmt:
             case While():

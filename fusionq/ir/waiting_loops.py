@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 from fusionq.ir.counted_loops import ends_by_counting
 from fusionq.ir.functions import DEVICE_FUNCTIONS
+from fusionq.ir.livelocks import array_in_livelock
 from fusionq.ir.nodes import (
     Assign,
     Atomic,
@@ -25,7 +26,6 @@ from fusionq.ir.nodes import (
     Var,
     While,
 )
-from fusionq.ir.standing_still import array_that_stands_still
 from fusionq.ir.walk import (
     assigned_variable,
     nested_bodies,
@@ -88,7 +88,7 @@ def loops_that_wait_for_other_items(kernel: Kernel) -> Iterator[tuple[While, str
             continue
         yield from ((loop, array) for array in sorted(awaited_arrays(loop) & written))
         inside = {id(s) for s in statements(loop.body)}
-        array = array_that_stands_still(kernel, loop)
+        array = array_in_livelock(kernel, loop)
         if any(id(s) not in inside and s.array == array for s in writes):
             assert array is not None
             yield loop, array

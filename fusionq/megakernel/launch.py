@@ -203,7 +203,7 @@ class PersistentLaunch:
         return self._inner
 
     def begin(self) -> None:
-        """Get ready for the next launch; MegakernelStalled if the one before gave up waiting and
+        """Get ready for the next launch; MegakernelStalled if the one before has stalled and
         nobody has been told."""
         if self._epoch == 0xFFFFFFFF or self._stall.is_set(self._last):
             self._renew()
@@ -231,7 +231,7 @@ class PersistentLaunch:
             keep_until_run(last, self._schedule, self._control, self._inner)
 
     def check(self) -> None:
-        """Raise MegakernelStalled if a launch that has ended gave up waiting."""
+        """Raise MegakernelStalled if a launch that has ended has stalled."""
         stall = self._stall.words(self._last)
         if not stall[q.FLAG]:
             return

@@ -96,7 +96,7 @@ _given: dict[int, tuple[object, ...]] = {}
 """By the address of a managed tensor that others have: what it is made of, and its owner."""
 
 
-def _let_go(managed: int | None) -> None:
+def _release(managed: int | None) -> None:
     """The deleter of what is given out."""
     _given.pop(managed or 0, None)
 
@@ -105,10 +105,10 @@ def _capsule_dies(capsule: int) -> None:
     """The destructor of a capsule: what nobody has taken over goes with it."""
     for name in _FORMS:
         if _is_valid(capsule, name):
-            _let_go(_pointer_in(capsule, name))
+            _release(_pointer_in(capsule, name))
 
 
-_DELETER = _Deleter(_let_go)
+_DELETER = _Deleter(_release)
 _DESTRUCTOR = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_capsule_dies)
 
 

@@ -18,7 +18,7 @@ def group_sizes(
     extents: Sequence[int],
     target: Target,
 ) -> Iterator[tuple[int, ...]]:
-    """Work-group sizes worth a try, for dependences that have to stay inside work-groups."""
+    """Candidate work-group sizes, for dependences that have to stay inside work-groups."""
     tiles = (_tiles(questions, found, space.mode) for found in crossing)
     return candidates(tiles, space, extents, target)
 

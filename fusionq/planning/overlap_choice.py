@@ -94,7 +94,7 @@ def takes_longer(
     overlapped: Sequence[StagePlan],
     target: Target,
 ) -> str | None:
-    """Why ``overlapped`` launches, which were asked for, are not had: what is computed more than
+    """Why ``overlapped`` launches, which were asked for, are not taken: what is computed more than
     once takes much longer than all that ``launches`` without that take.  None if it does not."""
     compared = compared_work(questions, launches, overlapped, target)
     if compared.overlapped <= MOST_LONGER * compared.launches:

@@ -69,7 +69,7 @@ def make_plan(
     no persistent kernels.  ``is_built``: whether a kernel has been built before, which costs
     nothing then.  ``seconds`` of processor time from now, what is not known by then stays so.
 
-    Raises FusionRefused if ``options.require`` and something that was asked for cannot be had,
+    Raises FusionRefused if ``options.require`` and something that was asked for is not possible,
     PromotionConflict for contradictory flags.
     """
     plan = Planning(submissions, options, target, known, measured, is_built, seconds).go_on()

@@ -126,7 +126,7 @@ def _seconds(extents: Box, shape: TileShape, costs: TileCosts, target: Target) -
 
 
 def _windows(extents: Box, costs: TileCosts, group: Box, target: Target) -> Iterator[TileShape]:
-    """Sliding windows worth a try: of tiles that are long in the first dimension."""
+    """Candidate sliding windows: of tiles that are long in the first dimension."""
     if not costs.slides:
         return
     planes = _powers(min(extents[0], target.tile_rows))
@@ -138,7 +138,7 @@ def _windows(extents: Box, costs: TileCosts, group: Box, target: Target) -> Iter
 
 
 def _candidates(extents: Box, costs: TileCosts, group: Box, target: Target) -> Iterator[Box]:
-    """Tiles worth a try; where work-items are threads, also those with whose halos work-groups come
+    """Candidate tiles; where work-items are threads, also those with whose halos work-groups come
     out even."""
     for tile in _in_whole_groups(extents, group[-1], target):
         yield tile

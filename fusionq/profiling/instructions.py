@@ -283,7 +283,7 @@ def _waited_for(
     plan: Schedule, stage: int, tiles: Words
 ) -> Iterator[tuple[int, Words, npt.NDArray[np.bool_]]]:
     """A producer, and for each of ``tiles`` one of its tiles, which the former waits for where the
-    third array says so; until all that they wait for have come by."""
+    third array says so; until all that they wait for have been seen."""
     for box in plan.waits[stage]:
         count = plan.stages[box.producer].count
         if box.low is None or box.high is None:

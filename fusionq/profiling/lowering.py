@@ -197,7 +197,7 @@ class RecordLowering:
         return _writer(record)
 
     def _writes(self, writer: str) -> Expr:
-        """Whether the sub-group is the one called ``writer``, of those that come by."""
+        """Whether the sub-group is the one called ``writer``, of those that execute this."""
         if self.guard is None or writer not in ("first_sub_group", "last_sub_group"):
             return Call(BOOL, writer, ())
         if writer == "first_sub_group":
@@ -296,7 +296,7 @@ class RecordLowering:
             yield Store(self.records, self._row(Const(INT64, slot.count)), happened)
 
     def _happened(self, key: Key, record: Record) -> Var:
-        """The variable that counts how often a work-item has come by."""
+        """The variable that counts how often a work-item has executed this."""
         place = key, record.phase
         if place not in self.happened:
             self.happened[place] = self._variable(f"record_{record.phase}s").name

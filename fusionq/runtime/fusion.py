@@ -153,7 +153,7 @@ class Fusion(Replayable):
             """Kept for replays, while events keep none."""
             self._call: CallArguments | None = None
             """What a replay runs with."""
-            pending.let_go()
+            pending.release_memory()
 
     @property
     def event(self) -> Event:

@@ -43,7 +43,7 @@ class Profiler(Protocol):
 class NotPrepared(Exception):
     """A list could not be prepared; nothing of it has run.  ``error`` says why: FusionRefused,
     PromotionConflict, ArgumentError, PlanningStopped where there is no plan in time, or
-    DeviceError where a kernel cannot be built or memory not be had."""
+    DeviceError where a kernel cannot be built or memory not be allocated."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))

@@ -104,7 +104,7 @@ class SubmissionList:
         self.errors: Mapping[int, BaseException] = _NONE
         """The same by submission, where others have run."""
         self.is_kept = False
-        """Whether the arguments' memory stays when the list has run, until ``let_go``."""
+        """Whether the arguments' memory stays when the list has run, until ``release_memory``."""
         self.run: PreparedRun | None = None
         """What the list became; None where each submission ran by itself."""
         self.options = DEFAULT
@@ -229,7 +229,7 @@ class SubmissionList:
         self.events, self.stage_of = events, run.stage_of
         self.ended = True
         if not self.is_kept:
-            self.let_go()
+            self.release_memory()
 
     def end_unfused(self, reason: str) -> None:
         """Each submission has been launched by itself, for ``reason``."""
@@ -245,9 +245,9 @@ class SubmissionList:
         """Nothing waits any longer; keep no memory alive, unless somebody will take it over."""
         self.ended = True
         if not self.is_kept:
-            self.let_go()
+            self.release_memory()
 
-    def let_go(self) -> None:
+    def release_memory(self) -> None:
         """Keep no memory alive."""
         self.memory = self.foreign = self.depends = ()
 

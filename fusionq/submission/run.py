@@ -221,7 +221,7 @@ class PreparedRun:
         """The same launches for a list of the same form, sizes and aliasing, whose array arguments
         are at ``places`` and kept by ``memory``; ``addresses`` as of ``move``.  The scalars are
         still those of this run.  None where launches have to be prepared anew; DeviceError where
-        memory cannot be had or reached.
+        memory cannot be allocated or reached.
         """
         if not self.pointers:
             return None
@@ -407,7 +407,7 @@ class PreparedRun:
         return [k.plan if isinstance(k, PersistentLaunch) else None for k in self.launches]
 
     def _check(self) -> None:
-        """Raise MegakernelStalled if one of the persistent kernels gave up waiting."""
+        """Raise MegakernelStalled if one of the persistent kernels has stalled."""
         for check in self.checks:
             check()
 

@@ -105,7 +105,7 @@ class Wait:
 @dataclass(frozen=True, slots=True)
 class Launched:
     """What happened: how instructions were handed out, the steps of each worker, who ran what,
-    in the order in which the instructions began, and whether a worker gave up waiting."""
+    in the order in which the instructions began, and whether a worker has stalled."""
 
     schedule: Literal["dynamic", "static"]
     steps: tuple[int, ...]

@@ -96,7 +96,7 @@ def device_info(device: Any) -> DeviceInfo:
         host_memory=device.has_aspect_usm_system_allocations,
         private_memory_bytes=device.global_mem_size if device.is_cpu else None,
         sub_group_sizes=tuple(size for size in device.sub_group_sizes if not size & size - 1),
-        gives_way=_gives_way(device),
+        yields_processor=_yields_processor(device),
         masks_vectors=not device.is_cpu or device.native_vector_width_float >= _MASKED_FLOATS,
         streams_stores=bool(device.is_cpu and device.sycl_platform.name == "Intel(R) OpenCL"),
     )
@@ -105,17 +105,17 @@ def device_info(device: Any) -> DeviceInfo:
 _MASKED_FLOATS = 16
 """Of a vector of AVX-512, which has registers for masks; AVX2 has none."""
 
-_FIRST_TO_GIVE_WAY = 2026
+_FIRST_TO_YIELD = 2026
 """The first version of Intel's CPU driver with which that was tried."""
 
 
-def _gives_way(device: Any) -> bool:
+def _yields_processor(device: Any) -> bool:
     """Whether kernels can call ``sched_yield``: Intel's CPU driver compiles into this process, and
     finds functions without a body among those of the process."""
     if not (device.is_cpu and sys.platform == "linux"):
         return False
     version = device.driver_version.partition(".")[0]
-    is_tried = version.isdecimal() and int(version) >= _FIRST_TO_GIVE_WAY
+    is_tried = version.isdecimal() and int(version) >= _FIRST_TO_YIELD
     return is_tried and bool(device.sycl_platform.name == "Intel(R) OpenCL")
 
 

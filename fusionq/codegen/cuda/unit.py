@@ -96,5 +96,5 @@ class CudaUnit:
 
     loads_together = True
 
-    def streaming_loop(self, turns: int | None = None) -> list[str]:
-        return [STREAMING_LOOP if turns is None else f"#pragma unroll {turns}"]
+    def streaming_loop(self, iterations: int | None = None) -> list[str]:
+        return [STREAMING_LOOP if iterations is None else f"#pragma unroll {iterations}"]

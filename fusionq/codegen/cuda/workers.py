@@ -165,7 +165,7 @@ class CudaWorkers:
     def read_ahead(self, address: str, nbytes: str) -> str:
         return f"fq_fetch({address}, {nbytes});"
 
-    def give_way(self, target: Target) -> str:
+    def yield_processor(self, target: Target) -> str:
         return ""
 
     def order(self, order: AddOrder) -> str:

@@ -65,9 +65,9 @@ class TranslationUnit(Protocol):
     """Whether kernels take their arguments as one structure: see ``packed_arguments``."""
 
     loads_together: bool
-    """Whether loops of work-groups load for several turns at once: see ``loads_together``."""
+    """Whether loops of work-groups load for several iterations at once: see ``loads_together``."""
 
-    def streaming_loop(self, turns: int | None = None) -> list[str]:
+    def streaming_loop(self, iterations: int | None = None) -> list[str]:
         """The lines before a short innermost loop that loads from global memory: how often to
-        unroll it, so that the loads of several iterations are in flight at once.  ``turns``: of a
-        loop that is unrolled whole, as many as it has."""
+        unroll it, so that the loads of several iterations are in flight at once.  ``iterations``:
+        of a loop that is unrolled whole, as many as it has."""

@@ -20,7 +20,7 @@ primitive              OpenCL C                                    CUDA C++
 ``store_relaxed``,     ``atomic_store_explicit(…)``
 ``store_release``
 ``pause``              nothing                                     ``__nanosleep(20)``
-``give_way``           ``sched_yield()``, on some CPUs             nothing
+``yield_processor``    ``sched_yield()``, on some CPUs             nothing
 ``items_at_once``      1                                           4
 ``counts_launches``    False                                       True
 ``read_ahead``         nothing                                     ``cp.async.bulk.prefetch.L2``
@@ -167,7 +167,7 @@ class Workers(Protocol):
         """A statement by which a lane asks for ``nbytes`` (int64) of global memory from ``address``
         (uint64) on, which no result depends on; nothing where caches look ahead themselves."""
 
-    def give_way(self, target: Target) -> str:
+    def yield_processor(self, target: Target) -> str:
         """A statement by which the first lane lets other threads run on its processor, if there are
         any; nothing where a device shares processors out otherwise."""
 

@@ -91,9 +91,10 @@ class OpenCLWorkers:
     def read_ahead(self, address: str, nbytes: str) -> str:
         return ""
 
-    def give_way(self, target: Target) -> str:
+    def yield_processor(self, target: Target) -> str:
         """Intel's compiler looks up functions without a body among those of the process."""
-        return "{ extern int sched_yield(void); sched_yield(); }" if target.device.gives_way else ""
+        yields = target.device.yields_processor
+        return "{ extern int sched_yield(void); sched_yield(); }" if yields else ""
 
     def order(self, order: AddOrder) -> str:
         return f"memory_order_{order}"

@@ -166,7 +166,7 @@ class _Unit:
     packs_arguments = False
     loads_together = False
 
-    def streaming_loop(self, turns: int | None = None) -> list[str]:
+    def streaming_loop(self, iterations: int | None = None) -> list[str]:
         return []
 
 
@@ -300,7 +300,7 @@ class _Workers:
     def read_ahead(self, address: str, nbytes: str) -> str:
         return f"host_read_ahead({address}, {nbytes});"
 
-    def give_way(self, target: Target) -> str:
+    def yield_processor(self, target: Target) -> str:
         return "sched_yield();"
 
     def order(self, order: str) -> str:

@@ -53,7 +53,7 @@ class MarkerUnit:
     packs_arguments = False
     loads_together = False
 
-    def streaming_loop(self, turns: int | None = None) -> list[str]:
+    def streaming_loop(self, iterations: int | None = None) -> list[str]:
         return ["#STREAMING_LOOP"]
 
 
@@ -234,8 +234,8 @@ class MarkerWorkers:
     def read_ahead(self, address: str, nbytes: str) -> str:
         return f"READ_AHEAD({address}, {nbytes});"
 
-    def give_way(self, target: Target) -> str:
-        return "GIVE_WAY();" if target.device.gives_way else ""
+    def yield_processor(self, target: Target) -> str:
+        return "YIELD_PROCESSOR();" if target.device.yields_processor else ""
 
     def order(self, order: str) -> str:
         return order.upper()

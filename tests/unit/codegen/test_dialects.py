@@ -278,12 +278,12 @@ def test_the_first_lane_polls_alone() -> None:
 def test_a_worker_that_waits_for_long_gives_way_where_it_can() -> None:
     """Behind the first check, so that short waits cost nothing; not for ever where nobody is at
     work, so that a stall is told in bounded time."""
-    here = replace(TWO_CORES, device=replace(TWO_CORES.device, gives_way=True))
+    here = replace(TWO_CORES, device=replace(TWO_CORES.device, yields_processor=True))
     wait = functions(generate(recorded(), "strict", here, MARKERS).text)["fq_wait"]
-    (when,) = re.findall(r"if \((.*)\)\s+GIVE_WAY\(\);", wait)
+    (when,) = re.findall(r"if \((.*)\)\s+YIELD_PROCESSOR\(\);", wait)
     most = here.idle_checks * here.polls_between_checks
     assert when == f"!at_work && polls % {here.polls_between_yields} == 0 && idle < {most}"
-    assert "GIVE_WAY" not in generate(recorded(), "strict", TWO_CORES, MARKERS).text
+    assert "YIELD_PROCESSOR" not in generate(recorded(), "strict", TWO_CORES, MARKERS).text
 
 
 def test_the_first_of_many_threads_gets_an_instruction_alone() -> None:

@@ -134,7 +134,7 @@ def test_bounds_and_steps_that_do_nothing_or_leave_31_bits(n: int, step: int) ->
 
 def test_turns_are_in_their_order() -> None:
     """What is left over behind whole parts is masked, and nothing is loaded beyond the end."""
-    at_once = CODE_LIMITS.turns_together
+    at_once = CODE_LIMITS.iterations_together
     for n in (0, 1, 7, 8, 9, at_once - 1, at_once, at_once + 1, 2 * at_once + 10):
         step = 1 + n % 2
         ir = of(in_steps, [n, step, *some(max(n, 1))])

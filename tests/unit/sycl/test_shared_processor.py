@@ -85,5 +85,5 @@ def test_kernels_give_way_where_the_driver_lets_them(device: SyclBackend) -> Non
 
     kernel = persistent(*next(iter(CASES.values()))(24)).stage.kernel
     text = generate(kernel, "strict", device.target, OPENCL_C).text
-    assert ("sched_yield();" in text) == device.info.gives_way
+    assert ("sched_yield();" in text) == device.info.yields_processor
     assert device.build(kernel, "strict").kernel is kernel

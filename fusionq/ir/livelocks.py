@@ -1,4 +1,4 @@
-"""Loops whose own atomic operations bring them no further: found by an example.
+"""Livelocks: loops whose own atomic operations bring them no further, found by an example.
 
 The example is a value of the element that they change, with which an iteration of work-item 0
 certainly does not leave the loop, and after which the element is as it was.  The next iteration is
@@ -56,7 +56,7 @@ _COMPUTED: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-def array_that_stands_still(kernel: Kernel, loop: While) -> str | None:
+def array_in_livelock(kernel: Kernel, loop: While) -> str | None:
     """The array of which another work-item has to change an element for ``loop`` to end, where an
     example shows that."""
     inside = list(statements(loop.body))
