@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import islpy as isl
 
 from fusionq.analysis.footprint import Use, item_elements, union
-from fusionq.analysis.greatest import greatest
+from fusionq.analysis.isl_texts import set_of
 from fusionq.analysis.list_analysis import ListAnalysis, bounds_box
 from fusionq.analysis.private_footprint import UNCOVERED, private_footprint
 from fusionq.analysis.proof import TooManyOperations, answered
@@ -135,7 +135,7 @@ def _halo(analysis: ListAnalysis, group: int, partly: bool) -> tuple[int, ...] |
     relation = reads.apply_range(writers)
     extents = []
     for dim in range(relation.dim(isl.dim_type.out)):
-        extent = _extent(analysis, relation.dim_min(dim).coalesce(), relation.dim_max(dim))
+        extent = _extent(analysis, _along(relation, dim))
         if extent is None:
             return "its reads are at no bounded distance from each other"
         extents.append(extent)
@@ -195,21 +195,30 @@ def _reaches(analysis: ListAnalysis, group: int) -> bool:
     return analysis.proofs.is_empty(read.range().subtract(reached))
 
 
-def _extent(analysis: ListAnalysis, low: isl.PwAff, high: isl.PwAff) -> int | None:
-    """How far ``high`` is from ``low``, both included, whatever the sizes are; where that depends
-    on scalars, for their present values."""
+def _along(relation: isl.Map, dim: int) -> isl.Map:
+    """To one dimension of what ``relation`` leads to."""
+    kind = isl.dim_type.out
+    behind = relation.project_out(kind, dim + 1, relation.dim(kind) - dim - 1)
+    return behind.project_out(kind, 0, dim)
+
+
+def _extent(analysis: ListAnalysis, items: isl.Map) -> int | None:
+    """How far the last of each one's ``items``, numbers, is from the first, both included, whatever
+    the sizes are; where that depends on scalars, for their present values."""
     symbols = analysis.symbols
     scalars = {name for shape in analysis.shapes for name in shape.params.values()}
     values = " and ".join(f"{n} = {symbols.values[n]}" for n in sorted(scalars - symbols.free))
     present = isl.Set(f"[{', '.join(symbols.names)}] -> {{ : {values or '1 = 1'} }}")
     found: list[tuple[int, bool]] = []
-    for _, piece in low.get_pieces():
+    for _, piece in items.dim_min(0).coalesce().get_pieces():
         first = isl.PwAff.from_aff(piece.floor())
-        if not analysis.proofs.is_empty(low.lt_set(first.intersect_domain(low.domain()))):
+        # Of many pieces isl compares distances faster than the functions themselves.
+        distance = items.sum(isl.Map.from_pw_aff(first.neg()))
+        if not analysis.proofs.is_empty(distance.intersect_range(set_of("{ [d] : d < 0 }"))):
             continue
-        distance = high.sub(first).floor()
         for pins in (False, True):
-            largest = greatest(distance.intersect_params(present) if pins else distance)
+            possible = distance.intersect_params(present) if pins else distance
+            largest = possible.range().dim_max_val(0)
             if largest.is_int():
                 found.append((int(largest.to_python()) + 1, pins))
                 break
