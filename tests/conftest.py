@@ -64,6 +64,7 @@ SLOW = (
     "unit/cache/test_damaged_entries.py",
     "unit/cache/test_processes.py",
     "unit/codegen/test_host_workers.py",
+    "unit/frontend/test_random_kernels.py",
     "unit/kernels",
     "unit/pictures/test_persistent_picture.py",
     "unit/profiling/test_calibration.py",
@@ -97,13 +98,17 @@ COMPILED_QUICKLY = (
     "e2e/test_jammed_loops.py",
     "e2e/test_linear_ids.py",
     "e2e/test_llama.py",
+    "e2e/test_megakernels.py",
     "e2e/test_mixed_shapes.py",
     "e2e/test_overlapped_tiles.py",
+    "e2e/test_pinned_scalars.py",
     "e2e/test_promotion_rows.py",
     "e2e/test_range_rows.py",
     "e2e/test_semantics_rows.py",
     "e2e/test_semantics_rows_aborts.py",
     "e2e/test_sliding_windows.py",
+    "e2e/test_streamed_tiles.py",
+    "e2e/test_time_steps.py",
     "e2e/test_tuned_again.py",
     "e2e/test_tuning.py",
     "e2e/test_whole_rows.py",
@@ -114,18 +119,13 @@ COMPILED_QUICKLY = (
     "unit/benchmarks/test_strategy_cases.py",
     "unit/cache",
     "unit/execution",
+    "unit/kernels/test_library.py",
+    "unit/planning",
     "unit/report",
     "unit/runtime",
 )
 """Tests of what happens on the host, or of which element a kernel reads and writes: on the SYCL
-device their programs are compiled without optimisation."""
-COMPILED_AS_USERS_ARE = (
-    "unit/runtime/test_bfloat16.py",
-    "unit/runtime/test_complex.py",
-    "unit/runtime/test_reductions.py",
-)
-"""Tests of results of operations, in these directories."""
-
+device their programs are compiled without optimisation, but in the profile ``nightly``."""
 COLLECTING = (
     "conformance/test_memory.py",
     "cuda",
@@ -267,7 +267,7 @@ def _place(path: Path) -> Path:
 
 def _is_of_the_host(place: Path) -> bool:
     """Whether its device programs are compiled without optimisation."""
-    return _is_in(place, COMPILED_QUICKLY) and not _is_in(place, COMPILED_AS_USERS_ARE)
+    return _is_in(place, COMPILED_QUICKLY)
 
 
 @cache
@@ -331,7 +331,8 @@ def _optimised_programs(
     if _kept_device_programs is None:
         yield
         return
-    _kept_device_programs.optimised = not _is_of_the_host(_place(request.path))
+    is_nightly = settings.get_current_profile_name() == "nightly"
+    _kept_device_programs.optimised = is_nightly or not _is_of_the_host(_place(request.path))
     yield
     _kept_device_programs.optimised = True
 

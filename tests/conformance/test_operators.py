@@ -122,8 +122,27 @@ def computed(backend: Backend, tables: Sequence[Table]) -> list[dict[str, Array]
     return [{name: arguments[out][row] for name, (out, row) in rows.items()} for rows in found]
 
 
+ROWS_OF_A_KERNEL = 150
+
+
 def check(backend: Backend, tables: Sequence[Table], **how: bool) -> None:
     """Every row of every table is what NumPy computes."""
+    for some in in_kernels(tables):
+        check_kernel(backend, some, **how)
+
+
+def in_kernels(tables: Sequence[Table]) -> list[list[Table]]:
+    """The tables of each kernel: several if they have few rows, since each kernel costs a build; no
+    more, since compilers take twice as long for a kernel of a thousand rows as for eight."""
+    kernels: list[list[Table]] = [[]]
+    for table in tables:
+        if sum(len(other.rows) for other in kernels[-1]) + len(table.rows) > ROWS_OF_A_KERNEL:
+            kernels.append([])
+        kernels[-1].append(table)
+    return [some for some in kernels if some]
+
+
+def check_kernel(backend: Backend, tables: Sequence[Table], **how: bool) -> None:
     for table, got in zip(tables, computed(backend, tables), strict=True):
         operands = list(table.inputs.values())
         for name, (_, function) in table.rows.items():

@@ -140,6 +140,7 @@ def test_what_cannot_be_inlined_is_computed_by_work_groups_or_stays(lists, way):
 
 
 # ------------------------------------------------------------------------------ plans, caches
+@pytest.mark.slow
 def test_other_sizes_and_scalars_take_their_own_proofs(reference_queue):
     def run(n, by):
         a, b = fq.Buffer(np.arange(n)), fq.Buffer(n, np.int64)

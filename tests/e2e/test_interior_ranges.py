@@ -166,6 +166,7 @@ def test_an_empty_inside(reference_queue):
     assert report.plan.recomputed == ()
 
 
+@pytest.mark.slow
 @pytest.mark.in_turn
 @pytest.mark.parametrize("n", [3, 4, 5, 6, 17, 300])
 def test_time_steps_over_buffers_that_take_turns(reference_queue, n):
@@ -175,6 +176,7 @@ def test_time_steps_over_buffers_that_take_turns(reference_queue, n):
         assert all(r.stored == (r.producer == 3) for r in report.plan.recomputed)
 
 
+@pytest.mark.slow
 def test_both_buffers_keep_edges_of_their_own(reference_queue):
     """Of one two elements at both ends, of the other four and three."""
 
@@ -187,6 +189,7 @@ def test_both_buffers_keep_edges_of_their_own(reference_queue):
     assert {0, 1} <= {r.producer for r in report.plan.recomputed}
 
 
+@pytest.mark.slow
 def test_an_inside_that_shrinks(reference_queue):
     """What a step leaves out is what the step before it wrote."""
 
@@ -198,6 +201,7 @@ def test_an_inside_that_shrinks(reference_queue):
     compared(reference_queue, submit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "between", "behind", "each step"])
 def test_edges_that_others_write(reference_queue, when):
     def submit(queue, a, b, c, d):
@@ -338,6 +342,7 @@ def test_planes(reference_queue, kernel, items, read):
     assert {r.producer for r in report.plan.recomputed} == {0}
 
 
+@pytest.mark.slow
 def test_boxes(reference_queue):
     shape = (7, 6, 9)
     report = compared(reference_queue, in_turn(inner_box, (5, 4, 7), 4), shape)

@@ -102,12 +102,14 @@ def test_they_are_rows_of_the_arrays(reference_queue, way):
     assert [r.producer for r in report.plan.recomputed] == [0, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(3, 4, 5), (4, 4, 4), (5, 1, 6)])
 def test_boxes(reference_queue, shape):
     report = compared(reference_queue, chain(box, box, box), *[shape] * 4)
     assert [r.producer for r in report.plan.recomputed] == [0, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [4, 5])
 def test_time_steps(reference_queue, steps):
     def submit(queue, a, b):
@@ -134,6 +136,7 @@ def test_flat_arrays_beside_them(reference_queue):
     compared(reference_queue, submit, (7, 9), (7, 9), (7, 9), 63, 63)
 
 
+@pytest.mark.slow
 def test_a_kept_plan_and_other_sizes(reference_queue):
     for shape in ((33, 40), (20, 40), (33, 40), (40, 33), (40, 40), (1, 40)):
         compared(reference_queue, chain(across, down, across), *[shape] * 4)

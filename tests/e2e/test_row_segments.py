@@ -84,6 +84,7 @@ def run(queue: fq.FusionQueue, n: int, m: int, s: int, strategy: Any) -> tuple[A
     return [array.numpy().copy() for array in (a, b, c, d)], source
 
 
+@pytest.mark.slow
 def test_quotients_of_ids_are_right(sycl_queue: fq.FusionQueue) -> None:
     reference = fq.FusionQueue("reference")
     with np.errstate(all="ignore"):

@@ -195,6 +195,7 @@ def test_an_empty_range(reference_queue):
     compared(reference_queue, submit)
 
 
+@pytest.mark.slow
 def test_planes_that_are_read_far_apart(reference_queue):
     def submit(queue):
         a, b, t = fq.Buffer(numbers((61, 40))), fq.Buffer((61, 40), np.int64), temporary((61, 40))
@@ -218,6 +219,7 @@ def test_a_producer_of_other_dimensions(reference_queue):
     assert len(windows(compared(reference_queue, submit))) == 1
 
 
+@pytest.mark.slow
 def test_ranges_that_differ(reference_queue):
     def submit(queue):
         a, b = fq.Buffer(numbers((40, 50))), fq.Buffer(numbers((40, 50)))
@@ -230,6 +232,7 @@ def test_ranges_that_differ(reference_queue):
     assert tiles(compared(reference_queue, submit))
 
 
+@pytest.mark.slow
 def test_what_is_added_to_is_done_once(reference_queue):
     def submit(queue):
         a, out = fq.Buffer(numbers((33, 50))), fq.Buffer(numbers((33, 50)))
@@ -298,6 +301,7 @@ def test_planes_for_images_do_not_slide(reference_queue):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("window", [(2, 8)], indirect=True)
 def test_a_plan_serves_other_sizes(reference_queue):
     for shape in [(37, 83), (70, 40), (8, 33), (9, 300)]:
         compared(reference_queue, image(shape))

@@ -73,6 +73,7 @@ def test_programs_on_the_sycl_device(program: Program, seed: int) -> None:
     check(program, None, seed)
 
 
+@pytest.mark.slow
 @examples(40)
 @given(with_commands(group_programs(EXACT)), SEEDS)
 def test_work_groups_on_the_reference_device(program: Program, seed: int) -> None:

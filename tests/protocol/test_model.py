@@ -19,8 +19,8 @@ WRONG_CELL = "assertion violated (cell[at]==version)"
 DEADLOCK = "invalid end state"
 WHOLE = settings.get_current_profile_name() == "nightly"
 """Whether every search is of three workers and two launches.  Else those of the largest state
-spaces are of fewer: three workers stall over two launches by the plan of a reduction, and the plan
-of hazards runs once with three and twice with two."""
+spaces are of fewer: three workers stall over two launches by the plan of a reduction, the plan
+of hazards runs once with three and twice with two, and fair runs have two workers."""
 LONG_SEARCHES = (
     "STENCIL BOUNDED",
     "STENCIL FIRST_EPOCH=255",
@@ -99,7 +99,6 @@ def searched(directory: Path, *options: str, **environment: str) -> str:
         "STENCIL FIRST_EPOCH=255",
         "REDUCTION BOUNDED",
         "REDUCTION RENEWED" + unless_whole("WORKERS=2"),
-        "REDUCTION FIRST_EPOCH=255",
         "REDUCTION COUNTED FIRST_EPOCH=255",
     ],
 )
@@ -118,7 +117,7 @@ def test_three_launches_on_the_same_counters(tmp_path: Path) -> None:
         ("STENCIL", 2, 2),
         ("HAZARDS", 2, 2),
         ("REDUCTION", 2, 2),
-        ("REDUCTION", 3, 1),
+        *([("REDUCTION", 3, 1)] if WHOLE else []),
     ],
 )
 def test_every_launch_ends(plan: str, workers: int, launches: int, tmp_path: Path) -> None:

@@ -49,11 +49,19 @@ MODULES = modules()
 FLOOR = {room: floor for floor, line in enumerate(reversed(rooms())) for room in line}
 
 
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All that may hold an import: no expression does."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.expr):
+            yield child
+            yield from statements(child)
+
+
 @cache
 def imports(name: str) -> frozenset[str]:
     """What a module imports, by full name, wherever in the file."""
     found = set()
-    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+    for node in statements(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,14 @@ def without_baselines(case: Case) -> Case:
     return replace(case, baselines=())
 
 
+def compile_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops of C with little of the compiler's optimisation, which takes half a second, and those
+    of Numba as the Python that they are."""
+    monkeypatch.setattr(c_openmp, "FLAGS", ("-O1", *c_openmp.FLAGS[1:]))
+    if find_spec("numba") is not None:
+        monkeypatch.setattr("numba.njit", lambda **options: lambda function: function)
+
+
 def quiet(what: str, done: int, total: int) -> None:
     """No progress."""
 
@@ -69,7 +78,10 @@ def test_every_case_is_right_and_fuses_into_one_kernel(name: str, queue: fq.Fusi
 
 
 @pytest.mark.parametrize("name", PROMOTION_CASES)
-def test_every_baseline_is_right(name: str) -> None:
+def test_every_baseline_is_right(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the first case as users' are."""
+    if name != PROMOTION_CASES[0]:
+        compile_quickly(monkeypatch)
     try:
         queue = fq.FusionQueue()
     except fq.DeviceError as error:
@@ -157,7 +169,8 @@ def test_the_promoted_variants_allocate_no_temporary(queue: fq.FusionQueue) -> N
     assert not any(flagged[name].is_allocated for name in SEEDS.names("temporary"))
 
 
-def test_bench_writes_json_and_a_plot(tmp_path: Path) -> None:
+def test_bench_writes_json_and_a_plot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compile_quickly(monkeypatch)
     data, picture = tmp_path / "bench.json", tmp_path / "bench.png"
     result = CliRunner().invoke(
         app,

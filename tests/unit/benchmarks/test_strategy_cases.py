@@ -59,7 +59,7 @@ SMALL: dict[str, tuple[Case, int]] = {
 
 
 def check(
-    case: Case, size: int, queue: fq.FusionQueue, strategies: Sequence[Strategy] = STRATEGIES
+    case: Case, size: int, queue: fq.FusionQueue, strategies: Sequence[Strategy]
 ) -> None:
     """The unfused run, whose kernels the device's compiler takes as one program, and each
     strategy's, each against NumPy and all against the first; and each strategy ran, or the report
@@ -89,8 +89,10 @@ def check(
             assert report.strategy != "megakernel"
 
 
+@pytest.mark.in_turn
+@pytest.mark.parametrize("strategy", ["megakernel", "auto"])
 @pytest.mark.parametrize("name", DEVICE_CASES)
-def test_a_strategy_changes_nothing_on_the_device(name: str) -> None:
+def test_a_strategy_changes_nothing_on_the_device(name: str, strategy: Strategy) -> None:
     try:
         queue = fq.FusionQueue()
     except fq.DeviceError as error:
@@ -98,12 +100,18 @@ def test_a_strategy_changes_nothing_on_the_device(name: str) -> None:
     # test_corpus_programs.py has launches of several kernels on the device.
     size = DEVICE_SIZES.get(name, DEVICE_SIZE)
     case = FEWER_STEPS.get(name, CASES[name])
-    check(case, size, queue, [s for s in STRATEGIES if s != "sequence"])
+    check(case, size, queue, [strategy])
 
 
+@pytest.mark.in_turn
+@pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("name", SMALL)
-def test_a_strategy_changes_nothing_on_the_interpreter(name: str) -> None:
-    check(*SMALL[name], fq.FusionQueue("reference"))
+def test_a_strategy_changes_nothing_on_the_interpreter(name: str, strategy: Strategy) -> None:
+    check(*SMALL[name], fq.FusionQueue("reference"), [strategy])
+
+
+def test_every_strategy_of_the_cases_is_tried() -> None:
+    assert STRATEGIES == ("sequence", "megakernel", "auto")
 
 
 def test_the_variants_of_a_case() -> None:

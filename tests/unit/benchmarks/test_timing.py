@@ -108,6 +108,7 @@ def test_the_notes_say_what_a_sample_is(single: bool, said: str) -> None:
     assert said in case_notes(CaseResult("c", "d", 1, (variant,), single))[0]
 
 
+@pytest.mark.slow
 def test_bench_single() -> None:
     options = ("--size", "50", "--rounds", "1", "--device", "reference", "--single")
     result = CliRunner().invoke(app, ["bench", "seeds", *options])
