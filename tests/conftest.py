@@ -104,6 +104,7 @@ COMPILED_QUICKLY = (
     "e2e/test_pinned_scalars.py",
     "e2e/test_promotion_rows.py",
     "e2e/test_range_rows.py",
+    "e2e/test_row_segments.py",
     "e2e/test_semantics_rows.py",
     "e2e/test_semantics_rows_aborts.py",
     "e2e/test_sliding_windows.py",
@@ -126,6 +127,24 @@ COMPILED_QUICKLY = (
 )
 """Tests of what happens on the host, or of which element a kernel reads and writes: on the SYCL
 device their programs are compiled without optimisation, but in the profile ``nightly``."""
+COMPUTED_ALIKE = (
+    "conformance/test_bfloat16.py",
+    "conformance/test_compare_exchange.py",
+    "conformance/test_group_functions.py",
+    "conformance/test_id_arithmetic.py",
+    "conformance/test_joint_functions.py",
+    "conformance/test_local_memory.py",
+    "conformance/test_math.py",
+    "conformance/test_nontemporal_stores.py",
+    "conformance/test_operators.py",
+    "conformance/test_opposite_ids.py",
+    "conformance/test_products_of_sums.py",
+    "conformance/test_signs.py",
+    "conformance/test_values.py",
+)
+"""Tests of what kernels compute: the backend ``far`` is the reference one with memory that the host
+does not see, and has them in the profile ``nightly`` only."""
+
 COLLECTING = (
     "conformance/test_memory.py",
     "cuda",
@@ -226,7 +245,7 @@ def pytest_collection_modifyitems(
             item.add_marker("slow")
     yield
     if settings.get_current_profile_name() != "nightly":
-        out = left_out(items)
+        out = left_out(items) | {item for item in items if _is_computed_alike(item)}
         if find_spec("dpctl") is not None:
             of_the_host = [item for item in items if _is_of_the_host(_place(item.path))]
             out |= on_other_backends(of_the_host, ("target", "queue"))
@@ -258,6 +277,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("skipped tests")
         for reason, count in reasons.most_common():
             terminalreporter.write_line(f"{count} x {reason}")
+
+
+def _is_computed_alike(item: pytest.Item) -> bool:
+    """Whether the test is of what the reference backend computes, on that with other memory."""
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    return parameters.get("target") == "far" and _is_in(_place(item.path), COMPUTED_ALIKE)
 
 
 @cache
