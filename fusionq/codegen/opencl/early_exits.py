@@ -11,13 +11,15 @@ work-item alone orders nothing:
             …                        if (0 <= n - 3 - id)
                                          …
 
-The range's own guard stays in front of it: that one is right, and worth its while.
+The range's own guard stays in front of it, and so do bounds of ids (``loop_bounds``): those are
+right, and worth their while.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from fusionq.codegen.opencl.loop_bounds import only_condition
 from fusionq.codegen.scoping import Body
 from fusionq.ir.functions import SAME_TYPE_FUNCTIONS
 from fusionq.ir.nodes import (
@@ -41,7 +43,7 @@ FENCE = Fence("relaxed", "work_item")
 
 def shielded(body: Body) -> Body:
     """``body`` (without nested blocks) with a fence before the first condition on integers
-    that is not the range's guard."""
+    that is neither the range's guard nor a bound of ids."""
     found = [stmt for stmt in body if not isinstance(stmt, Block)]
     if not found:
         return body
@@ -53,6 +55,10 @@ def shielded(body: Body) -> Body:
 
 
 def _fenced(body: Body) -> Body:
+    bound = only_condition(body)
+    if bound is not None:
+        inner = replace(bound, then=_fenced(bound.then))
+        return tuple(inner if stmt is bound else stmt for stmt in body)
     decides = any(map(_is_condition, expressions(body))) or any(map(_is_bound, statements(body)))
     return (FENCE, *body) if decides else body
 

@@ -5,14 +5,14 @@
                                         if i < n:
                                             inner
 
-Intel's CPU compiler makes a bound of its loop over work-items of a guard that holds a whole kernel.
-Of others it makes masks, with which all work-items run what a guard holds.  Those beyond an array's
-memory are costly, since a masked access to a page that is not there is a microcode assist: twenty
-kernels of an optimiser's step over five ranges in one take 31 ms, decided for whole groups 0.92;
-``if i < m`` over a million work-items and arrays of 4,096 elements 19.7 ms and 0.05.  Without the
-fence, a relaxed one for the work-item alone, the compiler makes one condition of both where what
-they hold is short: a kernel over 5,000 work-items beside one over 500,000 takes 1.3 ms, with it
-0.055.
+Intel's CPU compiler makes a bound of its loop over work-items of a guard that holds a whole kernel,
+and of conditions inside of it that hold all the rest (``loop_bounds``).  Of others it makes masks,
+with which all work-items run what a guard holds.  Those beyond an array's memory are costly, since
+a masked access to a page that is not there is a microcode assist: twenty kernels of an optimiser's
+step over five ranges in one take 31 ms, decided for whole groups 0.92; ``if i < m`` over a million
+work-items and arrays of 4,096 elements 19.7 ms and 0.05.  Without the fence, a relaxed one for the
+work-item alone, the compiler makes one condition of both where what they hold is short: a kernel
+over 5,000 work-items beside one over 500,000 takes 1.3 ms, with it 0.055.
 
 Beside barriers the masks cost, too: a sum of 16.7 million floats takes 7.3 ms, without the guard
 2.2.  There a group that is inside runs without it:
@@ -38,6 +38,7 @@ from dataclasses import replace
 
 from fusionq.codegen.group_conditions import inside, skipped_outside
 from fusionq.codegen.opencl.early_exits import FENCE
+from fusionq.codegen.opencl.loop_bounds import only_condition, with_loop_bounds
 from fusionq.codegen.scoping import Body
 from fusionq.ir.nodes import Barrier, If, Stmt
 from fusionq.ir.range_guard import range_guard
@@ -56,9 +57,18 @@ def decided_for_groups(body: Body) -> Body:
         return tuple(map(_without_guard, body))
     whole = range_guard(body)
     if whole is None:
-        return skipped_outside(body, (FENCE,))
-    then = skipped_outside(whole.guard.then, (FENCE,))
+        return _within_bounds(with_loop_bounds(body))
+    then = _within_bounds(with_loop_bounds(whole.guard.then))
     return (*whole.before, replace(whole.guard, then=then))
+
+
+def _within_bounds(body: Body) -> Body:
+    """``body``, whose groups skip what is outside conditions that are no bounds of the loop."""
+    bound = only_condition(body)
+    if bound is None:
+        return skipped_outside(body, (FENCE,))
+    inner = replace(bound, then=_within_bounds(bound.then))
+    return tuple(inner if stmt is bound else stmt for stmt in body)
 
 
 def _without_guard(stmt: Stmt) -> Stmt:

@@ -89,7 +89,8 @@ def test_users_conditions_hold_for_some_of_a_group(cond, holds):
     stmt = If(cond, (STORE,))
     guarded = If(holds, (FENCE, stmt))
     assert decided_for_groups((stmt, STORE)) == (guarded, STORE)
-    assert decided_for_groups((If(INSIDE, (stmt,)),)) == (If(INSIDE, (guarded,)),)
+    both = If(INSIDE, (stmt, STORE))
+    assert decided_for_groups((both,)) == (If(INSIDE, (guarded, STORE)),)
 
 
 def test_a_guard_beside_a_barrier_is_decided_for_whole_groups():
