@@ -21,6 +21,7 @@ from fusionq.runtime.changes import changed_arrays, changed_values
 from fusionq.runtime.event import AllOf, Event, as_dependences, device_event_of, raise_failure
 from fusionq.runtime.fusion import Fusion, fusion
 from fusionq.runtime.queue import FusionQueue
+from fusionq.runtime.queue_cache import KnownHere
 from fusionq.runtime.steady_replay import Replayable, SteadyReplay
 from fusionq.submission.known import KnownSubmission
 from fusionq.submission.pending import SubmissionList
@@ -208,6 +209,7 @@ class Recording(NotCopied):
         with LOCK:
             self._graph._check_not_recording("another recording")
             self._list = self._queue._state.begin_list(self)
+            self._queue._known = KnownHere(self._queue._state.launcher.cache.known)
             self._graph._recording, self._graph._again._steady = self, None
             self._error_model = self._queue._state.exchange_error_model(self._error_model)
         return self
@@ -262,6 +264,7 @@ class Recording(NotCopied):
     def leave_fusion_mode(self, pending: SubmissionList, *, by_itself: bool) -> None:
         """The queue's submissions join the list no longer."""
         self._queue._state.list = None
+        self._queue._known = self._queue._state.launcher.cache.known
 
     def run_single(self, entry: KnownSubmission, call: CallArguments) -> DeviceEvent | None:
         """Run one submission by itself; its event, None if there was nothing to run."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -40,10 +40,10 @@ from fusionq.memory.reduction import Reduction
 from fusionq.runtime.eager_launches import begin, go_on
 from fusionq.runtime.event import NO_EVENTS, Event, NewEvent
 from fusionq.runtime.launcher import Launcher
-from fusionq.runtime.queue_cache import QueueCache
+from fusionq.runtime.queue_cache import KnownHere, QueueCache
 from fusionq.runtime.state import QueueState
 from fusionq.submission.key import SCALAR_CLASSES, range_or_none, sort_argument
-from fusionq.submission.known import use_numbers
+from fusionq.submission.known import KnownSubmission, use_numbers
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import CallArguments
 from fusionq.submission.value_checks import check_values
@@ -99,7 +99,7 @@ class FusionQueue(NotCopied):
             raise type(error)(located(user_span(), str(error))) from error
         launcher = Launcher(backend, QueueCache())
         self._state = QueueState(launcher, fusion, error_model)
-        self._known = launcher.cache.known
+        self._known: dict[Hashable, KnownSubmission] | KnownHere = launcher.cache.known
 
     # ------------------------------------------------------------------------ description
     @property

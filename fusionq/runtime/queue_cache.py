@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
+from fusionq.base.call_site import user_line
 from fusionq.cache.plan_cache import PLANS, BuiltPlan
 from fusionq.memory.storage import move_listeners
 from fusionq.submission.known import KnownSubmission
@@ -62,6 +63,8 @@ class QueueCache:
         self.drop_stale()
         for old in _make_room(self.known, self.capacity):
             old.is_kept = False
+        if (replaced := self.known.get(key)) is not None:  # from elsewhere in the program
+            replaced.is_kept = False
         self.known[key] = entry
         entry.is_kept = True
 
@@ -105,6 +108,22 @@ class QueueCache:
         self.known.clear()
         self.runs.clear()
         self.unfused.clear()
+
+
+class KnownHere:
+    """What a table of ``known`` submissions has that was submitted by the user's line that is at
+    work: what its arguments are called is what ``Graph.update`` changes them by."""
+
+    def __init__(self, known: dict[Hashable, KnownSubmission]) -> None:
+        self._known = known
+
+    def get(self, key: Hashable) -> KnownSubmission | None:
+        """That submission; None where there is none, or another line's."""
+        entry = self._known.get(key)
+        if entry is None:
+            return None
+        span = entry.submission.span
+        return entry if (span.file, span.line, span.text) == user_line() else None
 
 
 _queues: WeakSet[QueueCache] = WeakSet()

@@ -52,6 +52,34 @@ def test_nothing_runs_before_the_launch(queue):
     assert "3 submissions in 1 part" in repr(made.graph)
 
 
+def test_names_are_those_of_the_recorded_calls(queue):
+    """Also where the same was submitted before, from elsewhere, under other names."""
+    a, b, factor = floats(), empty(), 2.0
+    first, second = a, b
+    for _ in range(3):
+        queue.submit(scale, 8, first, 2.0, second)
+    other_a, other_b = b, a
+    queue.submit(scale, 8, other_b, 3.0, other_a)
+    for round_ in range(3):
+        graph = fq.Graph()
+        with graph.record(queue):
+            queue.submit(scale, 8, a, factor, b)
+        out = empty()
+        graph.update(factor=5.0 + round_, b=out)
+        graph.launch().wait()
+        assert np.array_equal(out.numpy(), ONE_TO_EIGHT * (5 + round_))
+    second, first = a, b  # and a name that stands for the other one now
+    graph = fq.Graph()
+    with graph.record(queue):
+        queue.submit(scale, 8, second, factor, first)
+    out = empty()
+    graph.update(first=out)
+    graph.launch().wait()
+    assert np.array_equal(out.numpy(), ONE_TO_EIGHT * 2)
+    queue.submit(scale, 8, a, 2.0, b).wait()  # as before
+    assert np.array_equal(b.numpy(), ONE_TO_EIGHT * 2)
+
+
 def test_launches_repeat_what_accumulates(queue):
     a, graph = floats(), fq.Graph()
     with graph.record(queue):
