@@ -29,21 +29,29 @@ OPERATIONS_FOR_OTHERS = 8_000
 """Those for finding out for which other values an answer holds, where there is another way: one
 that proves nothing is given for all, another one for today's scalars."""
 
-FEWEST_FOR_OTHERS = 1_500
+FEWEST_FOR_OTHERS = 300
 """The same, once ``LOST_FOR_OTHERS`` operations have been taken for that in vain."""
 
 LOST_FOR_OTHERS = 400_000
-"""Operations that the questions about a list may take so: 0.2 s."""
+"""Operations that the questions about a list may take so, each a fiftieth of what is left at most:
+0.2 s."""
 
 PLAN_OPERATIONS = 64_000_000
 """isl operations that all questions about a list together may take.  Equal questions are answered
 once, so that it does for long lists too."""
 
+FEWEST_OPERATIONS = 3_000
+"""The same for each question of a list of which many others have remained without an answer."""
+
+LOST_AT_EASE = 240_000
+"""Operations that questions about a list may take in vain, each an eighth of what is left at
+most."""
+
 _ORDINARY = 1024
 """More operations than ordinary questions take."""
 
-PLAN_LOST = 2_000_000
-"""Operations that questions without an answer may take together, for a list: 1 to 3 s."""
+PLAN_LOST = 600_000
+"""Operations that questions without an answer may take together, for a list: 0.3 to 1 s."""
 
 CHECK_LOST = 200_000
 """The same, for the checks of one submission."""
@@ -81,6 +89,7 @@ class PlanOperations:
         self.allowed = self.left = PLAN_OPERATIONS
         self.may_lose = self.left_to_lose = lost
         self.left_for_others = LOST_FOR_OTHERS
+        self.left_at_ease = LOST_AT_EASE
         self.seconds = seconds
         self.until = clock() + seconds
         self.stops: Callable[[], bool] = lambda: False
@@ -133,14 +142,23 @@ def answered(question: Callable[[], T], questions: int = 1) -> T:
     """What ``question``, which asks isl about that many ``questions``, returns.  TooManyOperations
     where it takes too many; PlanTooHard where the plan has none left.  Inside it others may be
     answered, with operations of their own."""
-    most = questions * OPERATIONS
+    most = questions * _of_one_question()
     try:
         with limited_operations(most):
             return question()
     except _LimitReached as error:
         if _plan is not None:
             _plan.left_to_lose -= most
+            _plan.left_at_ease -= most
         raise TooManyOperations(TOO_HARD) from error
+
+
+def _of_one_question() -> int:
+    """The operations that a question may take: fewer where many have taken theirs in vain, since
+    those that follow are mostly like them."""
+    if _plan is None or _plan.may_lose != PLAN_LOST:
+        return OPERATIONS
+    return min(OPERATIONS, max(_plan.left_at_ease // 8, FEWEST_OPERATIONS))
 
 
 _ISL_IS_WRONG = "tableau does not correspond to original basic map"
@@ -319,7 +337,9 @@ class Proofs:
         pinned = self.symbols.at_scalars(symbols_of(nonempty))
         if pinned is None:
             self.add(answered(lambda: self._conditions(nonempty, inside=False)))
-        elif not self._try_to_remember(nonempty, inside=False):
+        elif not self._try_to_remember(nonempty, inside=False) and not self._remember_more(
+            nonempty
+        ):
             hard = nonempty.intersect(pinned)
             self.add([*answered(lambda: self._conditions(hard, inside=False)), (pinned, True)])
         return True
@@ -350,11 +370,24 @@ class Proofs:
         nonempty = self.symbols.for_any_free(relation.params())
         return nonempty, not nonempty.intersect(self.symbols.point).is_empty()
 
+    def _remember_more(self, values: isl.Set) -> bool:
+        """Let what rests on the proofs serve no more values than those that lie outside of more
+        than ``values``, which are written without quotients; whether today's do."""
+        try:
+            with limited_operations(OPERATIONS_FOR_OTHERS):
+                more = values.remove_divs().coalesce()
+                if not more.intersect(self.symbols.point).is_empty():
+                    return False
+        except _LimitReached:
+            return False
+        return self._try_to_remember(more, inside=False)
+
     def _try_to_remember(self, values: isl.Set, inside: bool) -> bool:
         """Let what rests on the proofs serve only those that lie inside ``values``, or outside,
         unless that takes too long; whether it does."""
-        is_short = _plan is not None and _plan.left_for_others <= 0
-        most = FEWEST_FOR_OTHERS if is_short else OPERATIONS_FOR_OTHERS
+        most = OPERATIONS_FOR_OTHERS
+        if _plan is not None:
+            most = min(most, max(_plan.left_for_others // 50, FEWEST_FOR_OTHERS))
         try:
             with limited_operations(most):
                 conditions = self._conditions(values, inside)

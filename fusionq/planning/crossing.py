@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import cast
 
 from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.item_space import ItemSpace, Mode
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.work_groups import Tiles, candidates, stays_inside, tiles_of
 from fusionq.base.target import Target
+
+Asked = dict[tuple[object, ...], object]
+"""Answers about dependences of one list, by these."""
 
 
 def group_sizes(
@@ -17,28 +21,31 @@ def group_sizes(
     space: ItemSpace,
     extents: Sequence[int],
     target: Target,
+    asked: Asked | None = None,
 ) -> Iterator[tuple[int, ...]]:
-    """Candidate work-group sizes, for dependences that have to stay inside work-groups."""
-    tiles = (_tiles(questions, found, space.mode) for found in crossing)
+    """Candidate work-group sizes, for dependences that have to stay inside work-groups;
+    ``asked``: what has been answered about some of them."""
+    tiles = (_tiles(questions, found, space.mode, asked) for found in crossing)
     return candidates(tiles, space, extents, target)
 
 
 def proved_sizes(
     questions: Questions,
     crossing: Sequence[PairScope],
-    space: ItemSpace,
-    extents: Sequence[int],
-    target: Target,
+    mode: Mode,
+    sizes: Iterable[tuple[int, ...]],
+    asked: Asked | None = None,
 ) -> Iterator[tuple[int, ...]]:
-    """Those of ``group_sizes`` that keep ``crossing`` inside work-groups, the best first: a size
-    for which that is proved, or too hard to prove and a multiple of one for which it is."""
+    """Those of the work-group ``sizes`` that keep ``crossing`` inside work-groups when submissions
+    meet in ``mode``, in that order: a size for which that is proved, or too hard to prove and a
+    multiple of one for which it is, which comes before that."""
     hard: list[tuple[int, ...]] = []
     proved: list[tuple[int, ...]] = []
-    for local in group_sizes(questions, crossing, space, extents, target):
-        if any(_is_multiple(local, other) for other in proved):
+    for local in sizes:
+        if any(is_multiple(local, other) for other in proved):
             yield local
-        elif keeps_inside(questions, crossing, space.mode, local):
-            multiples = [size for size in hard if _is_multiple(size, local)]
+        elif keeps_inside(questions, crossing, mode, local, asked):
+            multiples = [size for size in hard if is_multiple(size, local)]
             hard = [size for size in hard if size not in multiples]
             proved.append(local)
             yield from (*multiples, local)
@@ -46,17 +53,21 @@ def proved_sizes(
             hard.append(local)
 
 
-def _is_multiple(size: tuple[int, ...], of: tuple[int, ...]) -> bool:
+def is_multiple(size: tuple[int, ...], of: tuple[int, ...]) -> bool:
     """Whether work-groups of ``size`` are made of whole ones of another."""
     return all(longer % shorter == 0 for longer, shorter in zip(size, of, strict=True))
 
 
 def keeps_inside(
-    questions: Questions, crossing: Iterable[PairScope], mode: Mode, local: tuple[int, ...]
+    questions: Questions,
+    crossing: Iterable[PairScope],
+    mode: Mode,
+    local: tuple[int, ...],
+    asked: Asked | None = None,
 ) -> bool:
     """Whether all of ``crossing`` stay inside work-groups of ``local`` when submissions meet in
     ``mode``."""
-    return all(_stays(questions, found, mode, local) for found in crossing)
+    return all(_stays(questions, found, mode, local, asked) for found in crossing)
 
 
 def different(questions: Questions, crossing: Iterable[PairScope]) -> tuple[PairScope, ...]:
@@ -73,25 +84,45 @@ def key_of(questions: Questions, found: PairScope) -> object:
     return id(found.items), *(questions.extents(s) for s in pair)
 
 
-def _tiles(questions: Questions, found: PairScope, mode: Mode) -> Tiles | None:
+def _tiles(questions: Questions, found: PairScope, mode: Mode, asked: Asked | None) -> Tiles | None:
     items = found.items
     if items is None:
         return None
-    return questions.ask(
+    key = id(items), found.producer, found.consumer, mode
+    if asked is not None and key in asked:
+        return cast("Tiles | None", asked[key])
+    tiles = questions.ask(
         (found.producer, found.consumer),
         ("tiles", id(items), mode),
         lambda analysis: tiles_of(analysis, items, mode),
         ((), ()),
+        other_sizes=mode != "linear",
     )
+    if asked is not None:
+        asked[key] = tiles
+    return tiles
 
 
-def _stays(questions: Questions, found: PairScope, mode: Mode, local: tuple[int, ...]) -> bool:
+def _stays(
+    questions: Questions,
+    found: PairScope,
+    mode: Mode,
+    local: tuple[int, ...],
+    asked: Asked | None,
+) -> bool:
     items = found.items
     if items is None:
         return False
-    return questions.ask(
+    key = id(items), found.producer, found.consumer, mode, local
+    if asked is not None and key in asked:
+        return bool(asked[key])
+    stays = questions.ask(
         (found.producer, found.consumer),
         ("inside", id(items), mode, local),
         lambda analysis: stays_inside(analysis, items, mode, local),
         ((), ()),
+        other_sizes=mode != "linear",
     )
+    if asked is not None:
+        asked[key] = stays
+    return stays

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import field
 from math import prod
 from typing import Any
 
@@ -38,19 +39,32 @@ class Kind:
     operations: float
 
 
+@dataclass
+class KnownKinds:
+    """What has been found out about kinds of a list's submissions: the work of a work-item and its
+    operations; the bytes of local memory, and of private memory of a work-item; with the values of
+    integer scalars the operations of all work-items."""
+
+    done: dict[int, tuple[Work, float]] = field(default_factory=dict)
+    taken: dict[int, tuple[int, int]] = field(default_factory=dict)
+    operations: dict[Hashable, float] = field(default_factory=dict)
+
+
 class Members:
     """Submissions that run together.  What is asked about them is asked of one of each kind, so
-    that it costs no more where a stage has many."""
+    that it costs no more where a stage has many; ``known``: what other stages of the list have
+    found out."""
 
     def __init__(
-        self, questions: Questions, target: Target, submissions: Sequence[int] = ()
+        self,
+        questions: Questions,
+        target: Target,
+        submissions: Sequence[int] = (),
+        known: KnownKinds | None = None,
     ) -> None:
         self._questions = questions
         self._target = target
-        self._done: dict[int, tuple[Work, float]] = {}
-        """What a work-item does by kind."""
-        self._taken: dict[int, tuple[int, int]] = {}
-        """Bytes of local memory, and of private memory of a work-item, by kind."""
+        self._known = known or KnownKinds()
         self._kinds: dict[int, _Counted] = {}
         self._works: dict[Hashable, _Counted] = {}
         self._memory: dict[tuple[int, int], tuple[int, int]] = {}
@@ -98,11 +112,12 @@ class Members:
     def _memory_taken(self, s: int) -> tuple[int, int]:
         """The local memory that a submission takes, and the private memory of a work-item."""
         kind = self._questions.kind(s)
-        if kind not in self._taken:
+        taken = self._known.taken
+        if kind not in taken:
             submission = self._questions.submissions[s]
             ir, local = submission.ir, local_range(submission)
-            self._taken[kind] = launched_bytes(ir, local, self._target.device), private_bytes(ir)
-        return self._taken[kind]
+            taken[kind] = launched_bytes(ir, local, self._target.device), private_bytes(ir)
+        return taken[kind]
 
     @property
     def different(self) -> list[Submission]:
@@ -114,21 +129,25 @@ class Members:
         """Their kinds; the last of them is of the last kind of these."""
         last = self._questions.kind(self.numbers[-1])
         submissions = self._questions.submissions
+        done = self._known.done
         found = []
         for number, kind in sorted(self._kinds.items(), key=lambda each: each[0] == last):
             submission = submissions[kind.first]
-            if number not in self._done:
+            if number not in done:
                 sizes = sizes_of(submission)
                 work = item_work(submission.ir, sizes, self._target)
-                self._done[number] = work, operations(submission.ir, sizes)
-            found.append(Kind(submission, kind.count, *self._done[number]))
+                done[number] = work, operations(submission.ir, sizes)
+            found.append(Kind(submission, kind.count, *done[number]))
         return found
 
     @property
     def work(self) -> float:
         """Scalar operations of all of them."""
-        submissions = self._questions.submissions
-        return sum(each.count * work_of(submissions[each.first]) for each in self._works.values())
+        submissions, known = self._questions.submissions, self._known.operations
+        for key, each in self._works.items():
+            if key not in known:
+                known[key] = work_of(submissions[each.first])
+        return sum(each.count * known[key] for key, each in self._works.items())
 
     @property
     def memory_bytes(self) -> int:

@@ -78,6 +78,17 @@ def unprofitable(
     return f"{reason}; {remedy}"
 
 
+def is_slow_shape(members: Members, space: ItemSpace, target: Target, wanted: Wanted) -> bool:
+    """Whether ``unprofitable`` has a reason against work-groups, those of ``space``, that does not
+    depend on what launches take, so that it is quickly found."""
+    if wanted != "profitable" or target.costs.chain_seconds:
+        return False
+    if any(local_range(submission) is not None for submission in members.different):
+        return False
+    slow = _slow_shape(members, space, target)
+    return slow is not None and members.work > target.launch_operations
+
+
 _FEW_MASKED = 4096
 """Work-items whose stores under masks take less than a launch."""
 

@@ -113,7 +113,10 @@ class _Finder:
             return reason
         argument = used[producer][0].argument
         writer = questions.ask(
-            (producer,), ("writer", argument), partial(writer_of, argument=argument)
+            (producer,),
+            ("writer", argument),
+            partial(writer_of, argument=argument),
+            other_sizes=True,
         )
         if isinstance(writer, str):
             return writer
@@ -124,6 +127,7 @@ class _Finder:
                 (producer, s),
                 ("halo", argument, read),
                 partial(halo_of, written=argument, read=read),
+                other_sizes=True,
             )
             if isinstance(items, str):
                 return items
@@ -187,6 +191,7 @@ class _Finder:
             ("between", k, b),
             lambda analysis: between(analysis, 0, k, 1, b),
             ((read.argument,), (written.argument,)),
+            other_sizes=True,
         )
 
     def _label(self, s: int, group: int) -> str:

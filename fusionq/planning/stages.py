@@ -24,9 +24,9 @@ from fusionq.base.frozen import dataclass
 from fusionq.base.steps import Steps
 from fusionq.base.target import Target, private_items
 from fusionq.passes.guard import unguardable
-from fusionq.planning.crossing import key_of, proved_sizes
-from fusionq.planning.members import Members
-from fusionq.planning.profitability import Wanted, unprofitable
+from fusionq.planning.crossing import Asked, group_sizes, is_multiple, key_of, proved_sizes
+from fusionq.planning.members import KnownKinds, Members
+from fusionq.planning.profitability import Wanted, is_slow_shape, unprofitable
 
 JOIN_WINDOW = 4
 """Stages before the current one that a submission may join."""
@@ -79,6 +79,7 @@ def split(
     """
     stages: list[_GrowingStage] = []
     stage_of: list[int] = []
+    known = KnownKinds()
     for s, needed in enumerate(dependences):
         if s in options.absent:
             stage_of.append(-1)
@@ -95,7 +96,7 @@ def split(
         else:
             stage_of.append(len(stages))
             boundary = reasons[0] if reasons else None
-            stages.append(_GrowingStage(questions, s, boundary, options))
+            stages.append(_GrowingStage(questions, s, boundary, options, known))
         yield "analysis"
     return tuple(stage.finished() for stage in stages)
 
@@ -128,16 +129,24 @@ class _GrowingStage:
     """A stage that others may join."""
 
     def __init__(
-        self, questions: Questions, first: int, boundary: str | None, options: SplitOptions
+        self,
+        questions: Questions,
+        first: int,
+        boundary: str | None,
+        options: SplitOptions,
+        known: KnownKinds,
     ) -> None:
         self._questions = questions
         self._options = options
         self._boundary = boundary
-        self._members = Members(questions, options.target, (first,))
+        self._members = Members(questions, options.target, (first,), known)
         self._space = space_of(self._members.different)
         self._crossing: list[PairScope] = []
         self._different: dict[object, PairScope] = {}
         """Of ``crossing`` those that differ."""
+        self._asked: Asked = {}
+        """About dependences of stages that are longer than those that are remembered: in an answer
+        that is kept for others, each question has to be asked."""
         self._meeting: dict[tuple[object, object], PairScope] = {}
         """A dependence of scope ``ITEM`` for each pair of ranges between which there is one."""
 
@@ -238,19 +247,38 @@ class _GrowingStage:
         crossing = tuple({**self._different, **new}.values())
         members = tuple(self._members.numbers)
         if len(members) > MOST_REMEMBERED:
-            return self._tried(space, crossing)
+            return self._tried(space, crossing, self._asked)
         number = {s: k for k, s in enumerate(members)}
         about = tuple((number[d.producer], number[d.consumer], id(d.items)) for d in crossing)
         return self._questions.ask(
             members, ("group size", space, about), lambda _: self._tried(space, crossing)
         )
 
-    def _tried(self, space: ItemSpace, crossing: Sequence[PairScope]) -> ItemSpace | str | None:
+    def _tried(
+        self, space: ItemSpace, crossing: Sequence[PairScope], asked: Asked | None = None
+    ) -> ItemSpace | str | None:
         """As ``_grouped``, for the dependences ``crossing``."""
         questions, target = self._questions, self._options.target
         extents = largest_extents(self._members.different, space)
-        slow = None
-        for local in proved_sizes(questions, crossing, space, extents, target):
+        sizes = list(group_sizes(questions, crossing, space, extents, target, asked))
+        fit = [
+            size
+            for size in sizes
+            if not is_slow_shape(
+                self._members, replace(space, local_range=size), target, self._options.wanted
+            )
+        ]
+        slow: str | None = None
+
+        def wanted() -> Iterator[tuple[int, ...]]:
+            """What proofs are asked about: of sizes that are not profitable one has to be proved,
+            to say so, and those of which one that is too hard to prove may be a multiple."""
+            yield from fit
+            for size in sizes:
+                if size not in fit and (slow is None or any(is_multiple(f, size) for f in fit)):
+                    yield size
+
+        for local in proved_sizes(questions, crossing, space.mode, wanted(), asked):
             grouped = replace(space, local_range=local)
             why = self._unprofitable(grouped)
             if why is None:

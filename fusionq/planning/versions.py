@@ -190,7 +190,10 @@ class _Finder:
             return reason
         argument = self._argument(producer, group, "write")
         writer = self._questions.ask(
-            (producer,), ("writer", argument), partial(writer_of, argument=argument)
+            (producer,),
+            ("writer", argument),
+            partial(writer_of, argument=argument),
+            other_sizes=True,
         )
         if isinstance(writer, str):
             return writer
@@ -216,6 +219,7 @@ class _Finder:
             (producer, following),
             ("replaces", argument, again := self._argument(following, group, "write")),
             partial(replaces, written=argument, again=again),
+            other_sizes=True,
         )
         return Version(
             producer, group, argument, reads, completed, replaced, group in self._flagged,
@@ -229,6 +233,7 @@ class _Finder:
             (producer, s),
             ("halo", written, read, partly),
             partial(halo_of, written=written, read=read, partly=partly),
+            other_sizes=True,
         )
 
     def _reaches(self, producer: int, s: int, written: int, read: int) -> bool:
@@ -236,6 +241,7 @@ class _Finder:
             (producer, s),
             ("reaches", written, read),
             partial(reaches, written=written, read=read),
+            other_sizes=True,
         )
 
     def _argument(self, s: int, group: int, kind: str = "read") -> int:

@@ -61,8 +61,31 @@ def test_a_question_is_asked_once_and_no_clock_decides(monkeypatch):
         assert answered(lambda: ask(29_000)) == "known"
         with pytest.raises(TooManyOperations):
             answered(lambda: ask(31_000))
-        assert answered(lambda: ask(29_000)) == "known"
-    assert attempts == [29_000, 31_000, 29_000]
+        assert answered(lambda: ask(20_000)) == "known"
+    assert attempts == [29_000, 31_000, 20_000]
+
+
+def test_questions_after_those_without_an_answer_may_take_less(monkeypatch):
+    """But not less than ``FEWEST_OPERATIONS``, until the plan has lost all that it may; the checks
+    of a submission, which have to be exact, take what they need."""
+    with plan_operations() as plan:
+        lost = 0
+        while plan.left_at_ease >= 8 * proof.FEWEST_OPERATIONS:
+            with pytest.raises(TooManyOperations, match=TOO_HARD):
+                answered(lambda: work(proof.OPERATIONS + 1))
+            lost += 1
+        assert 10 < lost < 25
+        assert plan.left_to_lose > plan.may_lose - proof.LOST_AT_EASE
+        answered(lambda: work(proof.FEWEST_OPERATIONS - 100))
+        with pytest.raises(TooManyOperations, match=TOO_HARD):
+            answered(lambda: work(proof.FEWEST_OPERATIONS + 100))
+        answered(lambda: work(2 * proof.FEWEST_OPERATIONS - 200), questions=2)
+    check = proof.PlanOperations(lost=proof.CHECK_LOST)
+    with plan_operations(check):
+        for _ in range(4):
+            with pytest.raises(TooManyOperations, match=TOO_HARD):
+                answered(lambda: work(proof.OPERATIONS + 1))
+        answered(lambda: work(proof.OPERATIONS - 100))
 
 
 def test_a_text_that_isl_cannot_read_to_its_end_counts_too():
@@ -274,6 +297,7 @@ def test_what_is_too_hard_for_all_scalars_is_proved_for_todays(monkeypatch):
     assert not Proofs(least).rest_on(proofs.conditions)
 
     monkeypatch.setattr(proof, "OPERATIONS_FOR_OTHERS", 1)
+    monkeypatch.setattr(proof, "FEWEST_FOR_OTHERS", 1)
     proofs = Proofs(symbols)
     with plan_operations():
         assert proofs.is_empty(relation)
@@ -336,11 +360,51 @@ def test_what_is_tried_in_vain_is_tried_with_less_later(monkeypatch):
     monkeypatch.setattr(proofs, "_conditions", vain)
     monkeypatch.setattr(proof, "LOST_FOR_OTHERS", 3 * proof.OPERATIONS_FOR_OTHERS)
     monkeypatch.setattr(limited_operations, "__init__", limited)
-    with plan_operations():
-        for _ in range(5):
+    with plan_operations() as plan:
+        while plan.left_for_others > 0:
             proofs._try_to_remember(values, inside=True)
-    assert most == [proof.OPERATIONS_FOR_OTHERS] * 3 + [proof.FEWEST_FOR_OTHERS] * 2
+    assert most == sorted(most, reverse=True)
+    assert most[0] == 3 * proof.OPERATIONS_FOR_OTHERS // 50
+    assert most[-1] == proof.FEWEST_FOR_OTHERS
+    assert sum(most) < 3 * proof.OPERATIONS_FOR_OTHERS + proof.FEWEST_FOR_OTHERS
     assert proofs.conditions == []
+
+
+def test_where_it_is_too_hard_to_say_for_which_values_nothing_is_there_fewer_are_served(
+    monkeypatch,
+):
+    """Those for which there is nothing without quotients either: more than those of today's
+    scalars, and none for which there is something."""
+    original = Proofs._conditions
+
+    def hard(proofs: Proofs, values: isl.Set, inside: bool) -> list[tuple[isl.Set, bool]]:
+        if any(part.dim(isl.dim_type.div) for part in values.get_basic_sets()):
+            with suppress(isl.Error):
+                work(proof.OPERATIONS_FOR_OTHERS + 1)
+        return original(proofs, values, inside)
+
+    def symbols_of(size: int, scalar: int) -> Symbols:
+        symbols = Symbols()
+        symbols.size(size), symbols.scalar(scalar)
+        return symbols
+
+    monkeypatch.setattr(Proofs, "_conditions", hard)
+    some = isl.Set("[n0, s0] -> { : n0 > 8 and s0 - 3*floor(s0/3) = 1 }")
+    proofs = Proofs(symbols_of(4, 7))
+    with plan_operations():
+        assert proofs.is_empty(some)
+    assert proofs.conditions
+    assert Proofs(symbols_of(4, 9)).rest_on(proofs.conditions)
+    assert Proofs(symbols_of(8, 10)).rest_on(proofs.conditions)
+    assert not Proofs(symbols_of(9, 10)).rest_on(proofs.conditions)
+    assert not Proofs(symbols_of(9, 7)).rest_on(proofs.conditions)
+
+    today = Proofs(symbols_of(20, 6))  # inside of what is there without quotients
+    with plan_operations():
+        assert today.is_empty(some)
+    assert Proofs(symbols_of(30, 6)).rest_on(today.conditions)
+    assert not Proofs(symbols_of(4, 9)).rest_on(today.conditions)
+    assert not Proofs(symbols_of(20, 7)).rest_on(today.conditions)
 
 
 def test_why_no_question_is_answered_any_longer():

@@ -13,8 +13,11 @@ from fusionq.analysis import proof
 from fusionq.analysis.item_space import ItemSpace
 from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.questions import Questions
-from fusionq.planning import crossing
+from fusionq.analysis.work_groups import stays_inside
+from fusionq.base.options import FusionOptions
+from fusionq.planning import crossing, stages
 from fusionq.planning.crossing import different, group_sizes, keeps_inside, proved_sizes
+from fusionq.planning.planner import make_plan
 from tests.unit.lists import completed, submissions
 from tests.unit.targets import TWO_CORES
 
@@ -108,24 +111,20 @@ def test_multiples_of_a_proved_work_group_need_no_proof(monkeypatch):
     sizes = [(256,), (6,), (4,), (512,), (10,), (3,)]
     asked_about = []
 
-    def proved(questions, crossing, mode, local):
+    def proved(questions, crossing, mode, local, known):
         asked_about.append(local)
         return local in ((4,), (3,))
 
-    monkeypatch.setattr(crossing, "group_sizes", lambda *about: iter(sizes))
     monkeypatch.setattr(crossing, "keeps_inside", proved)
-    space = ItemSpace("ids", 1, None)
-    found = list(proved_sizes(None, [], space, (N,), TWO_CORES))
+    found = list(proved_sizes(None, [], "ids", sizes))
     assert found == [(256,), (4,), (512,), (6,), (3,)]
     assert (512,) not in asked_about
 
 
 def test_multiples_count_in_each_dimension(monkeypatch):
     sizes = [(8, 16), (4, 24), (4, 8), (8, 8)]
-    monkeypatch.setattr(crossing, "group_sizes", lambda *about: iter(sizes))
-    monkeypatch.setattr(crossing, "keeps_inside", lambda q, c, m, local: local == (8, 8))
-    space = ItemSpace("ids", 2, None)
-    assert list(proved_sizes(None, [], space, (N, N), TWO_CORES)) == [(8, 16), (8, 8)]
+    monkeypatch.setattr(crossing, "keeps_inside", lambda q, c, m, local, known: local == (8, 8))
+    assert list(proved_sizes(None, [], "ids", sizes)) == [(8, 16), (8, 8)]
 
 
 def test_what_leaves_work_groups_leaves_those_that_they_consist_of(monkeypatch):
@@ -269,3 +268,89 @@ def test_what_takes_too_long_to_decide_stays_inside_nothing(monkeypatch):
     monkeypatch.setattr(proof, "OPERATIONS", 1)
     assert not keeps_inside(questions, found[:1], "ids", (4,))
     assert list(group_sizes(questions, found, ItemSpace("ids", 1, None), (N,), TWO_CORES))
+
+
+@fq.kernel
+def rolled_back(item: fq.Item, src, dst, step):
+    i = item.get_id(0)
+    dst[i] = src[i + 1] + src[i] * step
+
+
+def rolled(steps):
+    a, b = np.zeros(steps + 2, np.float32), np.zeros(steps + 2, np.float32)
+    return [(rolled_back, n, *((a, b) if n % 2 else (b, a)), n) for n in range(steps, 0, -1)]
+
+
+def test_shrinking_ranges_are_asked_about_once(monkeypatch):
+    """As many questions for twice as many of them, each with a scalar of its own."""
+    counts = []
+    for steps in (12, 24):
+        asks = []
+
+        def inside(*about, asks=asks):
+            asks.append(about)
+            return stays_inside(*about)
+
+        monkeypatch.setattr(crossing, "stays_inside", inside)
+        questions, found = asked(*rolled(steps))
+        assert len(found) > steps
+        assert keeps_inside(questions, found, "ids", (32,))
+        assert not keeps_inside(questions, found, "ids", (4,))
+        counts.append(len(asks))
+    assert counts[0] == counts[1]
+
+
+def test_other_sizes_are_asked_about_where_they_decide():
+    """Pairs that are alike but for their sizes, which are ordered alike: an answer about one is
+    that of another only for sizes for which it is proved."""
+    small, large = ([np.zeros(n + 1, np.float32) for _ in range(3)] for n in (8, 20))
+    questions, found = asked(
+        *((rolled_back, n, a, b, 1) for n, (a, b, _) in ((8, small), (20, large))),
+        *((rolled_back, n - 1, b, c, 1) for n, (_, b, c) in ((8, small), (20, large))),
+    )
+    inside = {
+        (d.producer, d.consumer): [
+            keeps_inside(questions, [d], "ids", (size,)) for size in (8, 16, 32)
+        ]
+        for d in found
+    }
+    assert inside == {(0, 2): [True, True, True], (1, 3): [False, False, True]}
+
+
+@fq.kernel
+def summed(item: fq.Item, a, out):
+    i = item.get_id(0)
+    s = np.float32(0)
+    for _ in range(200):
+        s = s * np.float32(0.5) + a[a.shape[0] - 1 - i]
+    out[i] = s
+
+
+def test_few_proofs_are_asked_for_work_groups_that_are_slow(monkeypatch):
+    """The whole range as one group is the only one in which the exchange stays, and leaves a core
+    idle: one proof says that, and the others are of groups that might be of use."""
+    asks, tried = [], []
+
+    def inside(analysis, items, mode, local, *pair):
+        asks.append(local)
+        return stays_inside(analysis, items, mode, local, *pair)
+
+    def sizes(*about):
+        for local in group_sizes(*about):
+            tried.append(local)
+            yield local
+
+    monkeypatch.setattr(crossing, "stays_inside", inside)
+    monkeypatch.setattr(stages, "group_sizes", sizes)
+    a, b, c = (np.zeros(250, np.float32) for _ in range(3))
+    plan = make_plan(
+        submissions((summed, 250, a, b), (summed, 250, b, c)),
+        FusionOptions(strategy="sequence"),
+        TWO_CORES,
+    )
+    assert len(plan.stages) == 2
+    assert plan.stages[1].boundary is not None
+    assert "there are 1 of them for 2 compute units" in plan.stages[1].boundary
+    whole = [local for local in tried if local[0] >= 250]
+    assert len(whole) > 1
+    assert len(set(asks).intersection(whole)) == 1
