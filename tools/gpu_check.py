@@ -33,6 +33,8 @@ def sanitize(more: list[str]) -> int:
         print(f"compute-sanitizer --tool {tool}", flush=True)
         command = [
             "compute-sanitizer", "--tool", tool, "--error-exitcode", "9", "--target-processes",
+            # Rings of persistent kernels have up to 32 of them a block, begun in one place.
+            "--num-cuda-barriers", "64",
             # A test asks for more memory than there is; that call fails, as it should.
             "all", "--report-api-errors", "no",
             sys.executable, "-m", "pytest", "-q", "-m", "cuda", "tests/conformance", *more,

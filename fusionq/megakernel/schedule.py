@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from math import gcd, prod
+from math import prod
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from fusionq.codegen.streamed_loops import Streams, streams_of
 from fusionq.ir.nodes import ArrayParam, Persistent
 from fusionq.ir.walk import takes_work_groups
 from fusionq.megakernel.assignment import assigned_lists
+from fusionq.megakernel.counters import Counters, counters_of
 from fusionq.megakernel.evaluate import Integers
 from fusionq.megakernel.order import instructions, waves
 from fusionq.megakernel.tiles import TileBox, TiledStage, boxes, extents_of, tiled
@@ -23,16 +24,6 @@ from fusionq.megakernel.tiling import Tiling, choose_tiling, coarser, in_groups,
 
 MOST_INSTRUCTIONS = 1 << 20
 """And about as many barrier counters, of a cache line each: with more, tiles are made larger."""
-
-
-@dataclass(frozen=True)
-class Counters:
-    """A stage's barrier counters: ``shared`` tiles by dimension count on one; ``first`` is the
-    line of the first, ``total`` that of the counter of all tiles; -1: not needed."""
-
-    shared: tuple[int, ...]
-    first: int
-    total: int
 
 
 @dataclass(frozen=True)
@@ -81,7 +72,8 @@ def make_schedule(
         tiling = _chosen_tiling(body, extents, memory, whole, target)
     tiling, stages = _bounded(body, tiling, extents, target)
     waits = boxes(body, stages, params)
-    order = _order_of(body, stages, waits, tiling, workers, target.control_line)
+    few = target.device.groups_in_workers
+    order = _order_of(body, stages, waits, tiling, workers, target.control_line, few)
     words = _with_sizes(order.words, body, stages, params)
     if target.device.reads_ahead:
         words[q.AHEAD] = target.read_ahead_bytes * target.device.compute_units // workers
@@ -246,6 +238,7 @@ def _order_of(
     tiling: Tiling,
     workers: int,
     control_line: int,
+    few: bool,
 ) -> _Order:
     counts = tuple([stage.count for stage in stages])
     known = _orders(body)
@@ -259,11 +252,11 @@ def _order_of(
         ]
     if sum([prod(count) for count in counts]) <= LARGEST_KEPT:
         how = tiling.block, tiling.rows, tiling.assignment, tuple(work)
-        key = counts, _contents(waits), how, workers, control_line
+        key = counts, _contents(waits), how, workers, control_line, few
         found = known.get(key)
         if found is not None:
             return found
-    counters, lines = _counters(stages, waits)
+    counters, lines = counters_of(stages, waits, few and tiling.block == 1)
     wave = waves(stages, waits, tiling.block, tiling.rows)
     stage, tile = instructions(stages, wave, tiling.block)
     starts, assigned = assigned_lists(stage, tiling, workers, work)
@@ -298,49 +291,6 @@ def _contents(waits: Sequence[Sequence[TileBox]]) -> Hashable:
                     contents = known[id(box.low)] = b"".join([a.tobytes() for a in arrays])
             found.append(contents)
     return tuple(found)
-
-
-def _counters(
-    stages: Sequence[TiledStage], waits: Sequence[Sequence[TileBox]]
-) -> tuple[tuple[Counters, ...], int]:
-    """Counters for every stage, as few as its consumers' boxes allow: where all boxes begin and
-    end at multiples of some number of tiles, that many share one."""
-    needs: list[list[TileBox]] = [[] for _ in stages]
-    for boxes_ in waits:
-        for box in boxes_:
-            needs[box.producer].append(box)
-    line = q.FIRST_COUNTER
-    found = []
-    known: dict[object, tuple[int, ...]] = {}
-    """How many tiles share a counter, by the arrays that this depends on."""
-    for stage, wanted in zip(stages, needs, strict=True):
-        first = total = -1
-        shared = (1,) * len(stage.count)
-        bounded = [box for box in wanted if box.low is not None]
-        if bounded:
-            kind = stage.count, *[(id(box.low), id(box.high)) for box in bounded]
-            if kind not in known:
-                counts = enumerate(stage.count)
-                known[kind] = tuple(_stride(bounded, d, count) for d, count in counts)
-            shared = known[kind]
-            first = line
-            line += prod(-(-n // k) for n, k in zip(stage.count, shared, strict=True))
-        if len(bounded) < len(wanted):
-            total = line
-            line += 1
-        found.append(Counters(shared, first, total))
-    return tuple(found), line
-
-
-def _stride(wanted: Sequence[TileBox], dim: int, count: int) -> int:
-    stride = 0
-    for box in wanted:
-        assert box.low is not None and box.high is not None
-        some = ~box.is_empty()
-        ends = box.high[dim][some] + 1
-        for edge in (box.low[dim][some], ends[ends < count]):
-            stride = gcd(stride, int(np.gcd.reduce(edge, initial=0)))
-    return stride if 0 < stride < count else count
 
 
 def _words(

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.base.errors import MegakernelStalled
+from fusionq.codegen import queue_layout as q
+from fusionq.megakernel.launch import PersistentLaunch
+from tests.conformance.test_persistent import control_words, made
 from tests.unit.cuda.test_streams import product
+
+__all__ = ["made"]
 
 STAGES = 256
 
@@ -81,3 +87,73 @@ def test_loops_of_one_stage(queue: fq.FusionQueue, widths: tuple[int, int]) -> N
     for one, other in zip(*results, strict=True):
         assert np.isfinite(one).all() and one.any()
         np.testing.assert_array_equal(one, other)
+
+
+@fq.kernel
+def slow_product(item: fq.NdItem, a, x, out, rounds):
+    """Takes long, for an unknown number of rounds, in its last work-group only."""
+    row = item.get_global_id(0)
+    own = np.float32(0)
+    for k in range(item.get_local_id(1), a.shape[1], 128):
+        own += a[row, k] * x[k]
+    total = fq.reduce_over_group(item.get_group(), own, "add")
+    if item.get_local_id(1) == 0:
+        turns = 0
+        k = 0
+        while row == out.shape[0] - 1 and k < rounds:
+            turns += (turns ^ k) & 1
+            k += 1
+        out[row] = total / (np.float32(1) + abs(total)) + np.float32(0) * np.float32(turns)
+
+
+def slow_list(queue: fq.FusionQueue, width: int = 96) -> tuple[fq.Fusion, fq.Buffer, fq.Buffer]:
+    """A list of products, of which only the first may take long, and its two vectors."""
+    rng = np.random.default_rng(width)
+    weights = [fq.Buffer(matrix(rng, width, width)) for _ in range(4)]
+    x = fq.Buffer(rng.standard_normal(width).astype(np.float32))
+    y = fq.Buffer(np.zeros(width, np.float32))
+    space = fq.NdRange((width, 128), (1, 128))
+    with fq.fusion(queue, strategy="megakernel", require=True) as f:
+        for k in range(STAGES):
+            source, to = (x, y) if k % 2 == 0 else (y, x)
+            queue.submit(slow_product, space, weights[k % 4], source, to, 10 if k == 0 else 0)
+    f.event.wait()
+    assert "fq_ring_full" in str(f.report.device_source)
+    return f, x, y
+
+
+def test_a_stall_says_where_and_the_queue_goes_on(
+    queue: fq.FusionQueue, made: list[PersistentLaunch]
+) -> None:
+    f, x, y = slow_list(queue)
+    start, (launch,) = (x.numpy().copy(), y.numpy().copy()), made
+    f.replay().wait()
+    expected = x.numpy().copy(), y.numpy().copy()
+    launch.set_scalar("spin_limit", 3)
+    with control_words(launch) as words:
+        words[q.FIRST_COUNTER :, 0] -= np.uint32(1)
+    event = f.replay()
+    with pytest.raises(MegakernelStalled, match=r"gave up waiting for stage \d+"):
+        event.wait()
+    launch.set_scalar("spin_limit", 1 << 30)
+    for vector, values in zip((x, y), start, strict=True):
+        vector.write(values)
+    f.replay().wait()
+    for vector, values in zip((x, y), expected, strict=True):
+        np.testing.assert_array_equal(vector.numpy(), values)
+
+
+def test_a_tile_that_takes_long_is_no_stall(
+    queue: fq.FusionQueue, made: list[PersistentLaunch]
+) -> None:
+    """Pollers wait for the next instruction while their worker does a long one."""
+    f, x, y = slow_list(queue)
+    start, (launch,) = (x.numpy().copy(), y.numpy().copy()), made
+    f.replay().wait()
+    expected = x.numpy().copy(), y.numpy().copy()
+    launch.set_scalar("spin_limit", 2000)  # stalls when it has seen nobody at work twice
+    for vector, values in zip((x, y), start, strict=True):
+        vector.write(values)
+    f.replay(rounds=20_000_000).wait()
+    for vector, values in zip((x, y), expected, strict=True):
+        np.testing.assert_array_equal(vector.numpy(), values)

@@ -1,8 +1,9 @@
 """Rings of slots in a block's shared memory, which warps of their own fill by bulk copies.
 
 Each of the work-groups that a worker does side by side has a ring, and a warp that fills it.  A
-slot has two ``mbarrier``: the copies into it complete one phase of the first, the group's warps,
-once they have read it, one of the second.
+slot has two ``mbarrier``: the copies into it complete one phase of the first, the group's threads,
+once they have read it, one of the second.  One arrival for each warp, behind ``__syncwarp``, is no
+faster, and a race to compute-sanitizer.
 
 Source: PTX ISA 9, sections ``cp.async.bulk``, ``mbarrier`` and Asynchronous Operations.
 """
@@ -42,7 +43,7 @@ static __device__ __forceinline__ bool fq_has_turned(unsigned barrier, unsigned 
 // Before the barrier of the block behind which rings are used.
 static __device__ __forceinline__ void fq_ring_begin(unsigned long long* barriers, int thread) {
     if (thread >= $BARRIERS) return;
-    const unsigned count = thread % ($SLOTS * 2) < $SLOTS ? 1 : $WARPS;
+    const unsigned count = thread % ($SLOTS * 2) < $SLOTS ? 1 : $SIZE;
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
         :: "r"(fq_shared_address(barriers + thread)), "r"(count) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -57,10 +58,8 @@ static __device__ __forceinline__ const unsigned char* fq_ring_full(const fq_rin
 
 // The slot has been read by this thread.
 static __device__ __forceinline__ void fq_ring_free(fq_ring& ring) {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0)
-        asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];"
-            :: "r"(ring.barriers + 8 * ($SLOTS + ring.at())) : "memory");
+    asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];"
+        :: "r"(ring.barriers + 8 * ($SLOTS + ring.at())) : "memory");
     ring.next();
 }
 
@@ -151,7 +150,7 @@ class CudaRings:
         return Template(_RINGS).substitute(
             SLOTS=self.slots,
             BYTES=self.slot_bytes,
-            WARPS=self.size // 32,
+            SIZE=self.size,
             BARRIERS=2 * self.slots * self.count,
             FLIGHT=self.in_flight,
             MORE=self.in_flight - 1,

@@ -269,6 +269,17 @@ def layers(count: int = 256, width: int = 128) -> Kernel:
 
 
 @pytest.mark.usefixtures("nvrtc")
+def test_the_text_of_rings_is_the_golden_one(golden: Callable[[str, str], None]) -> None:
+    """The functions of rings, what fills them, and the stage that reads them; then what fills them
+    in the kernel itself."""
+    text = generated(layers(), "strict", TARGET).text
+    functions = text[text.index("// A ring of") : text.index("__global__")]
+    functions = functions.rpartition("\n}\n")[0]
+    _, found, kernel = text.partition("    __shared__ unsigned long long fq_ring_barriers")
+    golden("cuda/rings.cu", f"{functions}\n}}\n\n{found}{kernel.partition('    for (;;) {')[0]}")
+
+
+@pytest.mark.usefixtures("nvrtc")
 def test_rings_compile() -> None:
     """From sm_90 on; for older GPUs the same text reads rows where they lie."""
     kernel = layers()

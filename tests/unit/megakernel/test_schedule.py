@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from fusionq.codegen import queue_layout as q
+from fusionq.megakernel.counters import MOST_OF_BOX
 from fusionq.megakernel.schedule import Schedule, make_schedule
 from fusionq.megakernel.tiling import Tiling
 from tests.unit.megakernel.cases import (
@@ -190,6 +191,44 @@ def test_tiles_share_counters_where_boxes_allow_it() -> None:
     schedule = made.schedule(tiling)
     assert schedule.counters[0].shared == (4,)
     assert schedule.counters[1].shared == (1,)
+
+
+@pytest.mark.parametrize("size", [7, 13])
+@every
+def test_boxes_have_few_counters_where_pollers_look(case: str, size: int) -> None:
+    """On GPUs, of stages one after the other: a box waits for all of its tiles, and others only of
+    stages that are done before its own; where stages are done as a pipeline, for no others."""
+    if not fits(case, size):
+        return
+    made = plan(case, size)
+    target = replace(REFERENCE, device=replace(REFERENCE.device, groups_in_workers=True))
+    extents = [stage.extents for stage in made.schedule().stages]
+    for block in (1, len(extents)):
+        tiling = Tiling(tuple((1,) * len(e) for e in extents), block, "tickets")
+        schedule = make_schedule(made.body, made.params(), 0, target, tiling)
+        place = {
+            (int(s), int(t)): k
+            for k, (s, t) in enumerate(zip(schedule.stage, schedule.tile, strict=True))
+        }
+        on_line: dict[int, list[tuple[int, int]]] = {}
+        for stage, own in enumerate(schedule.counters):
+            for t in range(schedule.stages[stage].tiles if own.first >= 0 else 0):
+                on_line.setdefault(counter_of(schedule, stage, t), []).append((stage, t))
+        for stage, boxes in enumerate(schedule.waits):
+            for box in boxes:
+                if box.low is None or box.high is None:
+                    continue
+                for tile in range(schedule.stages[stage].tiles):
+                    one = [tuple(a[tile : tile + 1] for a in end) for end in (box.low, box.high)]
+                    needed = {(box.producer, t) for t in _tiles_in(schedule, box.producer, *one)}
+                    lines = {counter_of(schedule, *instruction) for instruction in needed}
+                    awaited = {w for line in lines for w in on_line[line]}
+                    assert needed <= awaited
+                    if block == 1:
+                        assert len(lines) <= MOST_OF_BOX
+                        assert all(place[w] < place[stage, tile] for w in awaited)
+                    else:
+                        assert needed == awaited
 
 
 @every

@@ -1,0 +1,319 @@
+// A ring of 4 slots: those of one of the work-groups that a worker does side by side.
+struct fq_ring {
+    unsigned char* slots;
+    unsigned barriers;  // for each slot that it is full, then for each that it is free
+    unsigned count;     // slots before the next one
+
+    __device__ __forceinline__ unsigned at() const { return count % 4; }
+    __device__ __forceinline__ unsigned turn() const { return count / 4 % 2; }
+    __device__ __forceinline__ void next() { count++; }
+};
+
+static __device__ __forceinline__ unsigned fq_shared_address(const void* place) {
+    return (unsigned)__cvta_generic_to_shared(place);
+}
+
+#if __CUDA_ARCH__ >= 900
+#define FQ_STREAMS true
+static __device__ __forceinline__ bool fq_has_turned(unsigned barrier, unsigned turn) {
+    unsigned done;
+    asm volatile("{\n\t.reg .pred p;\n\t"
+        "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;\n\t"
+        "selp.u32 %0, 1, 0, p;\n\t}" : "=r"(done) : "r"(barrier), "r"(turn) : "memory");
+    return done != 0;
+}
+
+// Before the barrier of the block behind which rings are used.
+static __device__ __forceinline__ void fq_ring_begin(unsigned long long* barriers, int thread) {
+    if (thread >= 32) return;
+    const unsigned count = thread % (4 * 2) < 4 ? 1 : 128;
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
+        :: "r"(fq_shared_address(barriers + thread)), "r"(count) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// The next slot, once it is full.
+static __device__ __forceinline__ const unsigned char* fq_ring_full(const fq_ring& ring) {
+    while (!fq_has_turned(ring.barriers + 8 * ring.at(), ring.turn())) {}
+    return ring.slots + ring.at() * 8192;
+}
+
+// The slot has been read by this thread.
+static __device__ __forceinline__ void fq_ring_free(fq_ring& ring) {
+    asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];"
+        :: "r"(ring.barriers + 8 * (4 + ring.at())) : "memory");
+    ring.next();
+}
+
+// Gets the next slot for so many bytes: once it is free, and all but 0 slots before it have
+// been filled.  False if the worker has stopped.
+static __device__ __forceinline__ bool fq_ring_fill(
+    fq_ring& ring, fq_ring& behind, int& filled, unsigned nbytes, const volatile unsigned* over
+) {
+    if (filled == 1) {
+        while (!fq_has_turned(behind.barriers + 8 * behind.at(), behind.turn())) {}
+        behind.next();
+        filled--;
+    }
+    while (!fq_has_turned(ring.barriers + 8 * (4 + ring.at()), ring.turn() ^ 1))
+        if (*over) return false;
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+        :: "r"(ring.barriers + 8 * ring.at()), "r"(nbytes) : "memory");
+    filled++;
+    return true;
+}
+
+// Copies a part of a row into that slot.
+static __device__ __forceinline__ void fq_ring_copy(
+    const fq_ring& ring, int place, unsigned long long address, unsigned nbytes
+) {
+    unsigned long long once;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(once));
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+        ".L2::cache_hint [%0], [%1], %2, [%3], %4;"
+        :: "r"(fq_shared_address(ring.slots) + ring.at() * 8192 + place), "l"(address),
+           "r"(nbytes), "r"(ring.barriers + 8 * ring.at()), "l"(once) : "memory");
+}
+
+// All that was asked for has come: shared memory may be given to others.
+static __device__ __forceinline__ void fq_ring_end(fq_ring& behind, int filled) {
+    for (; filled > 0; filled--) {
+        while (!fq_has_turned(behind.barriers + 8 * behind.at(), behind.turn())) {}
+        behind.next();
+    }
+}
+#else
+#define FQ_STREAMS false
+static __device__ void fq_ring_begin(unsigned long long*, int) {}
+static __device__ const unsigned char* fq_ring_full(const fq_ring& ring) { return ring.slots; }
+static __device__ void fq_ring_free(fq_ring&) {}
+static __device__ bool fq_ring_fill(
+    fq_ring&, fq_ring&, int&, unsigned, const volatile unsigned*
+) {
+    return false;
+}
+static __device__ void fq_ring_copy(const fq_ring&, int, unsigned long long, unsigned) {}
+static __device__ void fq_ring_end(fq_ring&, int) {}
+#endif
+
+// Waits for the counters of the first ``count`` lanes, one after the other.
+static __device__ __noinline__ int fq_wait_one_by_one(
+    unsigned* control, long long line, unsigned wanted,
+    long long spin_limit, long long instruction, int count, int lane) {
+    int state = 1;
+    for (int k = 0; k < count && state < 2; k++) {
+        const long long next = __shfl_sync(0xffffffff, line, k);
+        const unsigned target = __shfl_sync(0xffffffff, wanted, k);
+        if (lane == 0)
+            state |= fq_wait(control, next, target, spin_limit, instruction);
+        state = __shfl_sync(0xffffffff, state, 0);
+    }
+    return state;
+}
+
+// Waits for all that an instruction depends on.
+static __device__ int fq_wait_all(
+    const long long* fq_stages, unsigned* fq_control, unsigned epoch,
+    long long spin_limit, long long instruction, const long long* fq_record, long long fq_first_0, long long fq_last_0, long long fq_first_1, long long fq_last_1,
+    int lane) {
+    const int fq_waits = (int)fq_record[16];
+    int state = 0;
+    for (int fq_from = 0; fq_from < fq_waits && state < 2; fq_from += 32) {
+        // A lane a wait: which counters it is about, and how many.  The latest stages
+        // come last: once their counters are reached, all others have been seen.
+        const int fq_turn = fq_waits - 1 - fq_from - lane;
+        int fq_number = 0, fq_source = 0, fq_is_box = 0, fq_begin_0 = 0, fq_many_0 = 0;
+        if (fq_turn >= 0) {
+            const long long* const fq_awaited = fq_stages + fq_record[17] + 1 * fq_turn;
+            fq_source = (int)fq_awaited[0];
+            fq_number = 1;
+        }
+        int fq_before = 0, fq_all = 0;
+        const int fq_here = fq_waits - fq_from < 32 ? fq_waits - fq_from : 32;
+        for (int fq_k = 0; fq_k < fq_here; fq_k++) {
+            if (fq_k == lane) fq_before = fq_all;
+            fq_all += __shfl_sync(0xffffffff, fq_number, fq_k);
+        }
+        for (int fq_base = 0; fq_base < fq_all && state < 2; fq_base += 32) {
+            // A lane a counter: of the last wait that begins no later.
+            const int fq_at = fq_base + lane;
+            int fq_of = 0;
+            for (int fq_k = 1; fq_k < fq_here; fq_k++)
+                if (__shfl_sync(0xffffffff, fq_before, fq_k) <= fq_at) fq_of = fq_k;
+            int fq_rest = fq_at - __shfl_sync(0xffffffff, fq_before, fq_of);
+            const int fq_its_source = __shfl_sync(0xffffffff, fq_source, fq_of);
+            const int fq_its_is_box = __shfl_sync(0xffffffff, fq_is_box, fq_of);
+            const int fq_its_begin_0 = __shfl_sync(0xffffffff, fq_begin_0, fq_of);
+            const int fq_its_many_0 = __shfl_sync(0xffffffff, fq_many_0, fq_of);
+            const long long* const fq_of_its = fq_stages + 8 + 18 * fq_its_source;
+            long long fq_line = fq_of_its[13];
+            unsigned fq_wanted = (unsigned)(fq_of_its[3] * fq_of_its[4] * fq_of_its[5]) * epoch;
+            // Most waits are over soon.
+            bool fq_mine = fq_at >= fq_all, fq_reached = false;
+            for (int polls = 0; polls < 1024; polls++) {
+                if (!fq_mine)
+                    fq_mine = (int)(fq_read(fq_word(fq_control, fq_line, 0)) - fq_wanted) >= 0;
+                fq_reached = (__all_sync(0xffffffff, fq_mine) != 0);
+                if (fq_reached) break;
+                state = 1;
+                __nanosleep(20);
+            }
+            const int fq_left = fq_all - fq_base < 32 ? fq_all - fq_base : 32;
+            if (!fq_reached)
+                state = fq_wait_one_by_one(
+                    fq_control, fq_line, fq_wanted, spin_limit, instruction,
+                    fq_left, lane);
+        }
+    }
+    return state;
+}
+
+// Whether rows are where bulk copies may begin.
+static __device__ __forceinline__ bool fq_streams_0(
+    const unsigned long long a_address,
+    const long long a_shape1) {
+    return a_address % 16 == 0
+        && (4 * (1 * a_shape1 + 0)) % 16 == 0
+        && (4 * (long long)(a_shape1)) % 16 == 0;
+}
+
+// Fills slots with the rows that a ring's work-groups of a tile read.
+static __device__ void fq_fill_0(
+    fq_ring& fq_slots, fq_ring& fq_behind, int& fq_filled, int fq_ring_number,
+    const volatile unsigned* fq_over,
+    const long long fq_first_0, const long long fq_last_0,
+    const long long fq_first_1, const long long fq_last_1,
+    const unsigned long long a_address,
+    const long long a_shape1) {
+    if (!fq_streams_0(a_address, a_shape1)) return;
+    const int fq_item = 0;
+    const long long fq_begin_0 = fq_first_0 / 1;
+    const long long fq_many_0 = fq_last_0 / 1 - fq_begin_0 + 1;
+    const int fq_local_0 = fq_item / 128;
+    const long long fq_begin_1 = fq_first_1 / 128;
+    const long long fq_many_1 = fq_last_1 / 128 - fq_begin_1 + 1;
+    const int fq_local_1 = fq_item % 128;
+    for (long long fq_group = fq_ring_number; fq_group < fq_many_0 * fq_many_1; fq_group += 4) {
+        const long long fq_group_0 = fq_begin_0 + (fq_group / fq_many_1);
+        const long long fq_group_1 = fq_begin_1 + fq_group % fq_many_1;
+        const long long fq_id_0 = fq_group_0 * 1 + fq_local_0;
+        const long long fq_id_1 = fq_group_1 * 128 + fq_local_1;
+        {
+            const unsigned long long fq_row_0 = a_address + 4 * ((2 * (long long)fq_id_0) * a_shape1 + 0);
+            const unsigned long long fq_row_1 = a_address + 4 * ((2 * (long long)fq_id_0 + 1) * a_shape1 + 0);
+            const long long fq_stop_at = a_shape1;
+            for (long long fq_chunk = 0; fq_chunk < fq_stop_at; fq_chunk += 1024) {
+                const unsigned fq_length = (unsigned)min(fq_stop_at - fq_chunk, 1024ll);
+                if (!fq_ring_fill(fq_slots, fq_behind, fq_filled, 8 * fq_length, fq_over)) return;
+                fq_ring_copy(fq_slots, 0, fq_row_0 + 4 * fq_chunk, 4 * fq_length);
+                fq_ring_copy(fq_slots, 4096, fq_row_1 + 4 * fq_chunk, 4 * fq_length);
+                fq_slots.next();
+            }
+        }
+    }
+}
+
+static __device__ __forceinline__ void fq_stage_0(
+    const int fq_lane,
+    const long long fq_first_0, const long long fq_last_0,
+    const long long fq_first_1, const long long fq_last_1,
+    const bool stream_ready,
+    fq_ring& fq_slots,
+    const fq_read_only<float> a,
+    const long long a_shape1,
+    const float* x,
+    float* out) {
+unsigned fq_turn = 0;
+const int fq_item = fq_lane % 128;
+const long long fq_begin_0 = fq_first_0 / 1;
+const long long fq_many_0 = fq_last_0 / 1 - fq_begin_0 + 1;
+const int fq_local_0 = fq_item / 128;
+const long long fq_begin_1 = fq_first_1 / 128;
+const long long fq_many_1 = fq_last_1 / 128 - fq_begin_1 + 1;
+const int fq_local_1 = fq_item % 128;
+for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_group += 4) {
+    const long long fq_group_0 = fq_begin_0 + (fq_group / fq_many_1);
+    const long long fq_group_1 = fq_begin_1 + fq_group % fq_many_1;
+    const long long fq_id_0 = fq_group_0 * 1 + fq_local_0;
+    const long long fq_id_1 = fq_group_1 * 128 + fq_local_1;
+    // product
+    const long long row = 2 * (long long)(int)(long long)fq_id_0;
+    float one = 0.0f;
+    float other = 0.0f;
+    if (stream_ready) {
+        for (int stream_chunk_4 = 0; stream_chunk_4 < (int)a_shape1; stream_chunk_4 += 1024) {
+            const unsigned char* const fq_slot = fq_ring_full(fq_slots);
+            const float* const streamed_4_0 = (const float*)(fq_slot + 0);
+            const float* const streamed_4_1 = (const float*)(fq_slot + 4096);
+            if (stream_chunk_4 + 1024 <= (int)a_shape1) {
+                #pragma unroll 8
+                for (int ahead_turn_stream_4 = 0; ahead_turn_stream_4 < 8; ahead_turn_stream_4++) {
+                    one = one + streamed_4_0[(int)(long long)fq_local_1 + ahead_turn_stream_4 * 128] * x[stream_chunk_4 + ((int)(long long)fq_local_1 + ahead_turn_stream_4 * 128)];
+                    other = other + streamed_4_1[(int)(long long)fq_local_1 + ahead_turn_stream_4 * 128] * x[stream_chunk_4 + ((int)(long long)fq_local_1 + ahead_turn_stream_4 * 128)];
+                }
+            } else {
+                const int stream_rest_4 = stream_chunk_4 + (int)(long long)fq_local_1;
+                #pragma unroll 16
+                for (long long k = (long long)stream_rest_4; k < (long long)(int)a_shape1; k += 128) {
+                    one = one + streamed_4_0[(int)k - stream_chunk_4] * x[(int)k];
+                    other = other + streamed_4_1[(int)k - stream_chunk_4] * x[(int)k];
+                }
+            }
+            fq_ring_free(fq_slots);
+        }
+    } else {
+        const int stream_rest_4 = (int)(long long)fq_local_1;
+        #pragma unroll 16
+        for (long long k = (long long)stream_rest_4; k < (long long)(int)a_shape1; k += 128) {
+            one = one + a[(int)row * (int)a_shape1 + (int)k] * x[(int)k];
+            other = other + a[((int)row + 1) * (int)a_shape1 + (int)k] * x[(int)k];
+        }
+    }
+    const float reduced = fq_worker_reduce_add_f32_128(one - other, fq_turn);
+    const float total = reduced;
+    if ((int)(long long)fq_local_1 == 0) {
+        out[(int)(long long)fq_id_0] = total / (1.0f + fabsf(total));
+    }
+}
+}
+
+    __shared__ unsigned long long fq_ring_barriers[32];
+    __shared__ volatile unsigned fq_ring_over;
+    if (fq_lane == 0) fq_ring_over = 0;
+    fq_ring_begin(fq_ring_barriers, fq_lane);
+    __syncthreads();
+    const int fq_ring_number = fq_lane < 512
+        ? fq_lane / 128 : (fq_lane - 512) / 32;
+    fq_ring fq_slots = {
+        fq_near_bytes + 55424 + fq_ring_number * 32768,
+        fq_shared_address(fq_ring_barriers + 8 * fq_ring_number), 0};
+    if (fq_lane >= 512) {
+        if (FQ_STREAMS && fq_static && fq_lane % 32 == 0) {
+            fq_ring fq_behind = fq_slots;
+            int fq_filled = 0;
+            for (; fq_next < fq_stop && !fq_ring_over; fq_next++) {
+                const long long fq_instruction = fq_schedule[fq_assigned + fq_next];
+                const int fq_stage = (int)(fq_instruction >> 40);
+                const long long fq_tile = fq_instruction & ((1ll << 40) - 1);
+                const long long* const fq_record = fq_stages + 8 + 18 * fq_stage;
+                const long long fq_at_1 = fq_tile % fq_record[4];
+                const long long fq_at_0 = (fq_tile / fq_record[4]);
+                const long long fq_first_0 = fq_at_0 * fq_record[0];
+                const long long fq_last_0 = min(fq_first_0 + fq_record[0], fq_record[9]) - 1;
+                const long long fq_first_1 = fq_at_1 * fq_record[1];
+                const long long fq_last_1 = min(fq_first_1 + fq_record[1], fq_record[10]) - 1;
+                switch ((int)fq_record[14]) {
+                case 0: {
+                    const long long* const fq_operands = fq_stages + fq_record[15];
+                    const unsigned long long a_address = *(unsigned long long*)(fq_given + fq_operands[0] + 0);
+                    const long long a_shape1 = *(long long*)(fq_given + fq_operands[0] + 2);
+                    fq_fill_0(fq_slots, fq_behind, fq_filled, fq_ring_number, &fq_ring_over, fq_first_0, fq_last_0, fq_first_1, fq_last_1, a_address, a_shape1);
+                    break;
+                }
+                }
+            }
+            fq_ring_end(fq_behind, fq_filled);
+        }
+        return;
+    }
