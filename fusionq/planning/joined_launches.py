@@ -44,7 +44,7 @@ def slower_joined(
         why = next(filter(None, lost), None)
         if why is None and not masked:
             return None
-        why = why or "guards of ranges that differ are masks"
+        why = why or "guards that differ are masks"
         target = measured()
     joined = launch_seconds([*earlier, one], space, members.different, target)
     apart = launch_seconds(earlier, before, [k.submission for k in earlier], target)

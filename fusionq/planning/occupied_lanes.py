@@ -19,9 +19,12 @@ from math import prod
 from fusionq.analysis.item_space import ItemSpace, global_range
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.work_groups import group_count
+from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import Target
-from fusionq.ir.nodes import Store
+from fusionq.codegen.opencl.loop_bounds import loop_bounds
+from fusionq.ir.nodes import Compare, Expr, Kernel, Store
 from fusionq.ir.walk import statements
+from fusionq.planning.known_values import KnownValues, sizes_of
 from fusionq.planning.members import Kind
 
 
@@ -62,12 +65,33 @@ def lost_lanes(
 def masked_seconds(kinds: Sequence[Kind], target: Target) -> float:
     """What stores of submissions of ``kinds`` take under the guards of one launch of all of them,
     where there are no registers for masks.  A guard that holds all of a kernel is a bound of the
-    compiler's loop over work-items; those of ranges that differ are masks."""
-    ranges = {global_range(kind.submission) for kind in kinds}
-    if target.device.masks_vectors or len(ranges) < 2:
+    compiler's loop over work-items; those of ranges that differ are masks, and so are conditions
+    on ids where not all kernels have the same."""
+    if target.device.masks_vectors:
         return 0.0
-    vectors = sum(kind.count * _stored_vectors(kind.submission, target) for kind in kinds)
+    masked = [kind.submission for kind in kinds]
+    if len(set(map(global_range, masked))) < 2:
+        bounds = [_bounds(submission) for submission in masked]
+        alike = len(set(bounds)) < 2
+        masked = [] if alike else [s for s, own in zip(masked, bounds, strict=True) if own]
+    counts = {id(kind.submission): kind.count for kind in kinds}
+    vectors = sum(counts[id(s)] * _stored_vectors(s, target) for s in masked)
     return vectors * target.costs.masked_store_seconds / target.device.compute_units
+
+
+def _bounds(submission: Submission) -> frozenset[tuple[str, Expr, Expr | int]]:
+    """The bounds of ids that hold all of a submission's kernel, with today's limits."""
+    found = _bounds_of(submission.ir)
+    if not found:
+        return frozenset()
+    known = KnownValues(submission.ir, sizes_of(submission))
+    values = ((bound, known.value(bound.rhs)) for bound in found)
+    return frozenset((b.op, b.lhs, b.rhs if v is None else v) for b, v in values)
+
+
+@cached_by_identity
+def _bounds_of(kernel: Kernel) -> tuple[Compare, ...]:
+    return loop_bounds(kernel.body)
 
 
 def _stored_vectors(submission: Submission, target: Target) -> int:

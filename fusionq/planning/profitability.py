@@ -16,6 +16,7 @@ from fusionq.base.target import Target
 from fusionq.planning.cost import MARGIN
 from fusionq.planning.joined_launches import slower_joined
 from fusionq.planning.members import Members
+from fusionq.planning.occupied_lanes import masked_seconds
 
 Wanted: TypeAlias = Literal["profitable", "asked", "required"]
 """Which submissions join that may: where it is likely to be profitable; as that was asked for,
@@ -48,7 +49,7 @@ def unprofitable(
     ranges = [global_range(submission) for submission in submissions]
     alike = space.mode == "ids" and (len(set(ranges)) == 1 or space.ndim == 1)
     threads = bool(target.costs.chain_seconds)
-    masked = not target.device.masks_vectors and len(set(ranges)) > 1
+    masked = masked_seconds(members.kinds, target) > 0
     reason = None
     if threads:
         if alike and space.local_range == before.local_range:

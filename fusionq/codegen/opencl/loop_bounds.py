@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from fusionq.codegen.scoping import Body, assignments
+from fusionq.codegen.scoping import Body, assignments, flatten_blocks
 from fusionq.ir.comparisons import MIRRORED, NEGATED
 from fusionq.ir.conjunctions import conjunction, conjuncts
 from fusionq.ir.nodes import (
@@ -44,7 +44,7 @@ from fusionq.ir.nodes import (
 )
 from fusionq.ir.range_guard import is_global_id
 from fusionq.ir.types import BOOL, INT64
-from fusionq.ir.walk import has_barrier, rewrite, subexpressions
+from fusionq.ir.walk import expressions, has_barrier, rewrite, subexpressions
 
 _SMALL = 1 << 32
 """Constants below it, and sums of them and extents, do not wrap."""
@@ -58,7 +58,19 @@ _SUMS: Collection[BinaryOp] = ("add", "sub", "mul", "floordiv")
 def with_loop_bounds(body: Body) -> Body:
     """``body`` of a kernel, or all of its range's guard, with conditions that are bounds of ids
     around all the rest."""
-    return _bounded(body) if not has_barrier(body) else body
+    if has_barrier(body) or any(map(_asks_for_sub_group, expressions(body))):
+        return body
+    return _bounded(body)
+
+
+def loop_bounds(body: Body) -> tuple[Compare, ...]:
+    """The bounds of ids around all of a kernel's ``body``."""
+    inner = with_loop_bounds(flatten_blocks(body))
+    found: list[Compare] = []
+    while (bound := only_condition(inner)) is not None:
+        found += (cond for cond in conjuncts(bound.cond) if isinstance(cond, Compare))
+        inner = bound.then
+    return tuple(found)
 
 
 def is_loop_bound(stmt: Stmt) -> bool:
@@ -107,6 +119,11 @@ def _bounded(body: Body) -> Body:
     labels = [stmt for stmt in before if isinstance(stmt, Block)]
     own = [stmt for stmt in before if isinstance(stmt, Assign)]
     return (*labels, replace(last, cond=conjunction(bounds), then=_bounded((*own, *inner))))
+
+
+def _asks_for_sub_group(expr: Expr) -> bool:
+    """Whether it matters which work-items are in a sub-group: bounds begin another one."""
+    return isinstance(expr, Call) and expr.function == "leads_sub_group"
 
 
 def _merged(body: Sequence[Stmt]) -> Body:

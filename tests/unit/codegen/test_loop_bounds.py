@@ -154,6 +154,7 @@ def test_others_stay_as_they_are(cond):
         (),
         (STORE,),
         (If(below(N), (STORE,), (STORE,)),),
+        (If(Logical("and", Call(BOOL, "leads_sub_group", ()), below(N)), (STORE,)),),
         (STORE, If(below(N), (STORE,))),  # which others run, too
         (If(below(N), (STORE,)), STORE),
         (If(below(N), (STORE,)), If(below(EXTENT), (STORE,))),

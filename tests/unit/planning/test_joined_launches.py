@@ -218,7 +218,7 @@ def test_guards_that_are_masks_keep_ranges_apart(strategy: str) -> None:
     assert len(plan_of(listed, strategy=strategy).stages) == 1
     first, second = plan_of(listed, WITHOUT_MASKS, strategy=strategy).stages
     assert first.boundary is None
-    assert "where guards of ranges that differ are masks, is predicted" in str(second.boundary)
+    assert "where guards that differ are masks, is predicted" in str(second.boundary)
     assert len(plan_of(listed, WITHOUT_MASKS, require=True).stages) == 1
 
 
@@ -228,3 +228,31 @@ def test_guards_that_are_masks_cost_less_than_a_launch_of_few_work_items() -> No
     assert not holds_for(plan, doubles(5_000, 500_000))
     alike = doubles(500_000, 500_000)
     assert len(plan_of(alike, WITHOUT_MASKS, strategy="sequence").stages) == 1
+
+
+@fq.kernel
+def smoothed(item: fq.Item, a, out):
+    i = item.get_id(0)
+    if 0 < i < a.shape[0] - 1:
+        out[i] = a[i - 1] + a[i + 1]
+
+
+def beside_guards(n: int, *kernels: object) -> Sequence[object]:
+    return submissions(
+        *((k, n, np.zeros(n, np.float32), np.zeros(n, np.float32)) for k in kernels)
+    )
+
+
+@pytest.mark.parametrize("kernels", [(smoothed, double), (double, smoothed)])
+def test_kernels_with_bounds_of_their_own_stay_apart_from_others(kernels: object) -> None:
+    """Alone they have no masks."""
+    listed = beside_guards(500_000, *kernels)
+    assert len(plan_of(listed, strategy="sequence").stages) == 1
+    assert len(plan_of(listed, WITHOUT_MASKS, strategy="sequence").stages) == 2
+    assert len(plan_of(listed, WITHOUT_MASKS, require=True).stages) == 1
+    assert len(plan_of(beside_guards(1_000, *kernels), WITHOUT_MASKS).stages) == 1
+
+
+def test_kernels_with_the_same_bounds_join() -> None:
+    listed = beside_guards(500_000, smoothed, smoothed, smoothed)
+    assert len(plan_of(listed, WITHOUT_MASKS, strategy="sequence").stages) == 1
