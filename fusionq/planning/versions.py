@@ -34,7 +34,6 @@ class Version:
     submission that reads it how many of the producer's work-items, in each dimension, write what
     one of its own reads.
 
-    ``shifted``: where one of its own reads a single element, that may be another work-item's.
     ``completed``: they read elements too that the producer leaves out.  ``replaced``: the list
     writes all of it again.  ``flagged``: the user does not look at it.  ``extended``: where they
     also read elements that no work-item of the producer has, which one has an element.
@@ -47,7 +46,6 @@ class Version:
     completed: bool
     replaced: bool
     flagged: bool
-    shifted: bool = False
     extended: Writer | None = None
 
     @property
@@ -58,7 +56,7 @@ class Version:
     @property
     def is_exchanged(self) -> bool:
         """Whether a work-item reads what others write."""
-        return self.shifted or any(prod(halo) > 1 for halo in self.reads.values())
+        return any(prod(halo) > 1 for halo in self.reads.values())
 
 
 @dataclass
@@ -147,7 +145,7 @@ def versions(
     for exchanged in (True, False):
         for key in sorted(read):
             if read[key] == exchanged:
-                made = finder.version(*key, shifted=exchanged)
+                made = finder.version(*key)
                 if isinstance(made, str):
                     finder.all.refused.setdefault(key[1], made)
                 else:
@@ -179,9 +177,8 @@ class _Finder:
             if not_promoted(questions, options, places) is None
         }
 
-    def version(self, producer: int, group: int, shifted: bool) -> Version | str:
-        """What ``producer`` writes to ``group``, which other work-items read if ``shifted``; or why
-        nobody computes that anew."""
+    def version(self, producer: int, group: int) -> Version | str:
+        """What ``producer`` writes to ``group``, or why nobody computes that anew."""
         if group in self._differ:
             return "the list uses it through views that differ or overlap themselves"
         kernel = self._questions.submissions[producer].ir
@@ -223,7 +220,7 @@ class _Finder:
         )
         return Version(
             producer, group, argument, reads, completed, replaced, group in self._flagged,
-            shifted, writer if extended else None,
+            writer if extended else None,
         )  # fmt: skip
 
     def _halo(
