@@ -21,9 +21,12 @@ def with_commands(
 ) -> Program:
     """Half of ``programs`` with copies, fills and a few reductions before, between and after their
     submissions; ``often``: nine of ten, and more reductions than others; ``whole``: most copies and
-    fills are of whole buffers."""
+    fills are of whole buffers, and of those that somebody looks at."""
     program: Program = draw(programs)
     usable = [n for n, buffer in enumerate(program.buffers) if buffer.holder != "array"]
+    seen = [n for n in usable if program.buffers[n].flag == "none"]
+    if whole and seen and draw(st.integers(0, 3)) < 3:
+        usable = seen
     if not usable or draw(st.integers(0, 9)) > (8 if often else 4):
         return program
     commands: list[CommandSpec | ReductionSpec] = []

@@ -4,6 +4,7 @@ memory, atomic operations and group functions, beside plain ranges that exchange
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -223,3 +224,32 @@ def group_programs(
     """A random list of submissions; the first has work-groups, with ``plain`` none of them.
     ``uniform``: how many per cent of the phases are inside what is uniform over a group."""
     return GroupProgramDraw(draw, features, plain, uniform).program()
+
+
+@st.composite
+def read_across(draw: Any, programs: st.SearchStrategy[Program]) -> Program:
+    """``programs``, nine of ten of which end with a plain kernel that reads from the other end what
+    their last work-groups have written, so that work-groups depend on others."""
+    program: Program = draw(programs)
+    last = next(s for s in reversed(program.submissions) if isinstance(s.range, NdRange))
+    view = last.arguments[0]
+    assert isinstance(view, View)
+    source = program.buffers[view.buffer]
+    shape = source.data[view.slices].shape
+    if 0 in shape or draw(st.integers(0, 9)) == 9:
+        return program
+    ndim = len(shape)
+    ids = [f"    {'ijk'[d]} = item.get_id({d})" for d in range(ndim)]
+    element = ", ".join("ijk"[:ndim])
+    other = ", ".join(f"a.shape[{d}] - 1 - {'ijk'[d]}" for d in range(ndim))
+    text = ["def kernel(item, out, a):", *ids, f"    out[{element}] = a[{other}]", ""]
+    out = ItemArray("out", source.dtype, tuple(map(Axis, range(ndim))), True)
+    read = GatherArray("a", source.dtype, ndim)
+    kernel = RandomKernel("\n".join(text), ndim, (out, read), guarded=False)
+    into = View(len(program.buffers), (slice(None),) * ndim)
+    made = BufferSpec(random_data(shape, source.dtype, draw(st.integers(0, 50))))
+    return replace(
+        program,
+        buffers=(*program.buffers, made),
+        submissions=(*program.submissions, SubmissionSpec(kernel, Range(*shape), (into, view))),
+    )

@@ -117,9 +117,8 @@ class HaloDraw:
         few = (2, 1, 2, 3) if self._near else (1, 2, 1, 3)
         for _ in range(self._of(few if not submissions else (0, 1))):
             target = self._buffer(self._flag())
-            submissions.append(
-                self._submission(target, made[-2:], self._chance(85 if self._near else 60))
-            )
+            whole = not self._chance(15) if self._near else self._chance(60)
+            submissions.append(self._submission(target, made[-2:], whole))
             made.append(target)
             if self._chance(8):  # written again
                 submissions.append(self._submission(target, made[-2:], True))
@@ -252,7 +251,7 @@ class HaloDraw:
     def _reads(self, read: GatherArray) -> list[str]:
         """Lines that add elements of an array to ``value``, where there are such elements."""
         lines = []
-        for _ in range(self._of((1, 2, 3))):
+        for _ in range(self._of((1, 2, 1) if self._near else (1, 2, 3))):
             moved = self._of(range(self._ndim)) if self._near else None
             indices = [
                 self._of(self._elements(d == moved)).format(i=IDS[d], n=f"{read.name}.shape[{d}]")

@@ -14,7 +14,7 @@ from fusionq.base.options import Barriers, Promote, Strategy
 from fusionq.ir.nodes import Persistent
 from fusionq.ir.walk import is_work_group_function
 from tests.property.commands import with_commands
-from tests.property.group_programs import group_programs
+from tests.property.group_programs import group_programs, read_across
 from tests.property.halo_programs import halo_programs
 from tests.property.kernel_expressions import Features
 from tests.property.list_runs import check_fused, unfused
@@ -67,26 +67,22 @@ def list_cases(generator: str) -> st.SearchStrategy[ListCase]:
 
 
 def mixed_cases() -> list[st.SearchStrategy[ListCase]]:
-    """Kinds of lists, to be looked at in turn, most of which have halos, or work-groups or lanes
-    along other dimensions in persistent kernels, with commands, reductions and as graphs."""
+    """Kinds of lists, to be looked at in turn: with halos in one, two and three dimensions, and
+    with work-groups in persistent kernels; with commands, reductions and as graphs.  What a list is
+    drawn for, most lists become."""
     recorded = st.sampled_from((True, True, False))
-    saved: tuple[Promote, ...] = ("flagged", "flagged", "internal")
-    plain, often = (
-        [
-            _cases(
-                with_commands(halo_programs(near=True, ndims=(ndim,)), is_often, whole=True),
-                ("overlap",), recorded, saved,
-            )
-            for ndim in (1, 2, 3)
-        ]
-        for is_often in (False, True)  # commands keep some from being computed anew
-    )  # fmt: skip
-    groups = with_commands(group_programs(EXACT, uniform=70), often=True)
+    saved: tuple[Promote, ...] = ("internal", "internal", "internal", "flagged")
+    barriers: tuple[Barriers, ...] = ("auto", "auto", "none")
+    first, second, third = [
+        _cases(
+            with_commands(halo_programs(near=True, ndims=(ndim,)), whole=True),
+            ("overlap",), recorded, saved, barriers,
+        )
+        for ndim in (1, 2, 3)
+    ]  # fmt: skip
+    groups = with_commands(read_across(group_programs(EXACT, uniform=90)), often=True)
     of_groups = _cases(groups, ("megakernel",), recorded)
-    of_stages = _cases(with_commands(stage_programs()), ("megakernel",), recorded)
-    first, second, third = plain
-    rest = [first, second, of_groups, third, first, of_groups, second, third, of_groups]
-    return [*often, of_groups, of_stages, of_groups, *rest, often[2], of_groups]
+    return [first, of_groups, second, of_groups, third]
 
 
 def _cases(
@@ -94,12 +90,13 @@ def _cases(
     strategies: tuple[Strategy, ...],
     recorded: st.SearchStrategy[bool],
     promote: tuple[Promote, ...] = get_args(Promote),
+    barriers: tuple[Barriers, ...] = get_args(Barriers),
 ) -> st.SearchStrategy[ListCase]:
     return st.builds(
         ListCase,
         programs,
         st.sampled_from(strategies),
-        st.sampled_from(get_args(Barriers)),
+        st.sampled_from(barriers),
         st.sampled_from(promote),
         st.integers(0, 1 << 30),
         recorded,
@@ -138,6 +135,7 @@ def ways(case: ListCase, report: fq.Report) -> list[str]:
         "halos of guarded kernels": bool(anew) and any(_is_guarded(s) for s in submissions),
         "work-groups in a persistent kernel": of_groups,
         "groups meet in uniform control flow": of_groups and any(map(_meets_inside, submissions)),
+        "side by side": any(launch.beside for launch in report.plan.stages),
         "lanes along another dimension": any(code.lanes is not None for code in codes),
         "commands": any(isinstance(c, CommandSpec) for c in commands),
         "reductions": any(isinstance(c, ReductionSpec) for c in commands),
