@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar, cast
 
 from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.item_space import ItemSpace, Mode
+from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.work_groups import Tiles, candidates, stays_inside, tiles_of
 from fusionq.base.target import Target
+
+T = TypeVar("T")
 
 Asked = dict[tuple[object, ...], object]
 """Answers about dependences of one list, by these."""
@@ -88,19 +91,8 @@ def _tiles(questions: Questions, found: PairScope, mode: Mode, asked: Asked | No
     items = found.items
     if items is None:
         return None
-    key = id(items), found.producer, found.consumer, mode
-    if asked is not None and key in asked:
-        return cast("Tiles | None", asked[key])
-    tiles = questions.ask(
-        (found.producer, found.consumer),
-        ("tiles", id(items), mode),
-        lambda analysis: tiles_of(analysis, items, mode),
-        ((), ()),
-        other_sizes=mode != "linear",
-    )
-    if asked is not None:
-        asked[key] = tiles
-    return tiles
+    about = "tiles", id(items), mode
+    return _answer(questions, found, about, lambda a: tiles_of(a, items, mode), mode, asked)
 
 
 def _stays(
@@ -113,16 +105,27 @@ def _stays(
     items = found.items
     if items is None:
         return False
-    key = id(items), found.producer, found.consumer, mode, local
-    if asked is not None and key in asked:
-        return bool(asked[key])
-    stays = questions.ask(
-        (found.producer, found.consumer),
-        ("inside", id(items), mode, local),
-        lambda analysis: stays_inside(analysis, items, mode, local),
-        ((), ()),
-        other_sizes=mode != "linear",
+    about = "inside", id(items), mode, local
+    return _answer(
+        questions, found, about, lambda a: stays_inside(a, items, mode, local), mode, asked
     )
+
+
+def _answer(
+    questions: Questions,
+    found: PairScope,
+    about: tuple[object, ...],
+    answer: Callable[[ListAnalysis], T],
+    mode: Mode,
+    asked: Asked | None,
+) -> T:
+    """What is answered ``about`` a dependence of submissions that meet in ``mode``; the answers
+    ``asked`` for before are not asked for again."""
+    pair = found.producer, found.consumer
+    key = *pair, *about
+    if asked is not None and key in asked:
+        return cast("T", asked[key])
+    said = questions.ask(pair, about, answer, ((), ()), other_sizes=mode != "linear")
     if asked is not None:
-        asked[key] = stays
-    return stays
+        asked[key] = said
+    return said

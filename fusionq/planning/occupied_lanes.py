@@ -69,13 +69,12 @@ def masked_seconds(kinds: Sequence[Kind], target: Target) -> float:
     on ids where not all kernels have the same."""
     if target.device.masks_vectors:
         return 0.0
-    masked = [kind.submission for kind in kinds]
-    if len(set(map(global_range, masked))) < 2:
-        bounds = [_bounds(submission) for submission in masked]
+    masked = kinds
+    if len({global_range(kind.submission) for kind in kinds}) < 2:
+        bounds = [_bounds(kind.submission) for kind in kinds]
         alike = len(set(bounds)) < 2
-        masked = [] if alike else [s for s, own in zip(masked, bounds, strict=True) if own]
-    counts = {id(kind.submission): kind.count for kind in kinds}
-    vectors = sum(counts[id(s)] * _stored_vectors(s, target) for s in masked)
+        masked = [] if alike else [k for k, own in zip(kinds, bounds, strict=True) if own]
+    vectors = sum(kind.count * _stored_vectors(kind.submission, target) for kind in masked)
     return vectors * target.costs.masked_store_seconds / target.device.compute_units
 
 

@@ -10,9 +10,13 @@ import pytest
 
 import fusionq as fq
 from fusionq.analysis.item_space import ItemSpace
+from fusionq.analysis.submission import Submission
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import Target
-from fusionq.planning.occupied_lanes import lost_lanes, starting_seconds
+from fusionq.planning.item_work import item_work
+from fusionq.planning.known_values import sizes_of
+from fusionq.planning.members import Kind
+from fusionq.planning.occupied_lanes import lost_lanes, masked_seconds, starting_seconds
 from fusionq.planning.plan import Plan
 from fusionq.planning.planner import holds_for, make_plan
 from tests.unit.lists import submissions
@@ -206,7 +210,7 @@ def test_threads_that_wait_join_where_it_takes_little_longer() -> None:
 WITHOUT_MASKS = replace(MEASURED, device=replace(MEASURED.device, masks_vectors=False))
 
 
-def doubles(*ranges: int | tuple[int, int]) -> Sequence[object]:
+def doubles(*ranges: int | tuple[int, int]) -> Sequence[Submission]:
     return submissions(
         *((double, n, np.zeros(n, np.float32), np.zeros(n, np.float32)) for n in ranges)
     )
@@ -220,6 +224,20 @@ def test_guards_that_are_masks_keep_ranges_apart(strategy: str) -> None:
     assert first.boundary is None
     assert "where guards that differ are masks, is predicted" in str(second.boundary)
     assert len(plan_of(listed, WITHOUT_MASKS, require=True).stages) == 1
+
+
+def test_stores_under_masks_count_for_each_submission() -> None:
+    """Also where those of one kind are given in two parts."""
+    listed = doubles(1 << 20, 1 << 10)
+    kinds = [
+        Kind(s, count, item_work(s.ir, sizes_of(s), WITHOUT_MASKS), 0.0)
+        for s, count in zip(listed, (3, 1), strict=True)
+    ]
+    parts = [replace(kinds[0], count=2), replace(kinds[0], count=1), kinds[1]]
+    whole = masked_seconds(kinds, WITHOUT_MASKS)
+    assert masked_seconds(parts, WITHOUT_MASKS) == pytest.approx(whole)
+    fewer = masked_seconds([replace(kinds[0], count=1), kinds[1]], WITHOUT_MASKS)
+    assert 0 < fewer < whole
 
 
 def test_guards_that_are_masks_cost_less_than_a_launch_of_few_work_items() -> None:
