@@ -84,6 +84,18 @@ ASSUMED: dict[str, Assumption] = {
         1 << 14, 1 << 14, "0.1 to 0.3 ns an idle item, a launch of 5 to 8 µs: two cores of an EPYC "
         "(Zen 5), November 2026"
     ),
+    "launch_masked_items": Assumption(
+        4096, 4096, "256 stores of vectors of 20 ns (masked_store_seconds) are 5 µs; not asked for "
+        "on GPUs"
+    ),
+    "side_by_side_launches": Assumption(
+        32, 32, "a launch is all that it saves, and a work-group has as many registers as the "
+        f"largest of the kernels needs; {_BY_HAND}"
+    ),
+    "side_by_side_share": Assumption(
+        8, 8, "a decode step on an H100: the two products of a gated layer, of 33 MB each, one "
+        "after the other in work-groups 1.224 ms, side by side 1.199"
+    ),
     "machine_balance": Assumption(16, 16, _BY_HAND),
     # Tiles of persistent kernels
     "smallest_tile": Assumption(1024, 4096, f"{_BY_HAND}; 16 elements a thread on an H100"),
@@ -93,9 +105,13 @@ ASSUMED: dict[str, Assumption] = {
     "small_stage": Assumption(1 << 16, 1 << 16, _BY_HAND),
     "tiles_per_worker": Assumption(4, 4, "as groups_per_compute_unit"),
     "shortest_block": Assumption(8, 8, _BY_HAND),
+    "small_stage_parts": Assumption(64, 64, f"{_BY_HAND}: stages over borders of grids"),
+    "small_stage_rows": Assumption(2, 2, _BY_HAND),
     "worker_cache_share": Assumption(
         4, 4, "what is in the cache beside: arrays that no stage writes"
     ),
+    "block_cache_share": Assumption(2, 2, f"{_BY_HAND}: arrays of the other stages"),
+    "kept_tiles": Assumption(4, 4, _BY_HAND),
     "rounds_of_tiles": Assumption(8, 8, f"{_BY_HAND}: an eighth of a stage's time"),
     # Overlapped tiles
     "largest_overlapped_tile": Assumption(1 << 15, 1 << 15, _BY_HAND),
@@ -175,6 +191,10 @@ ASSUMED: dict[str, Assumption] = {
     ),
     "interior_speedup": Assumption(1.85, 1.0, _FITTED),
     "affinity_speedup": Assumption(1.55, 1.0, _FITTED),
+    "saved_seconds": Assumption(
+        1.5e-4, 1.5e-4, "0.1 to 0.3 s of planning and building on two cores of an EPYC, over 2,000 "
+        "runs"
+    ),
     # What the cost model counts in: one operation's time in terms of another's
     "float_division": Assumption(0.3, 0.3, f"{_FITTED}; against a mathematical function"),
     "group_function": Assumption(0.6, 0.6, f"{_FITTED}; against a mathematical function"),
@@ -234,6 +254,20 @@ ASSUMED: dict[str, Assumption] = {
         "the time without, with 32 0.98; only there"
     ),
     "early_step": Assumption(32, 32, "a warp"),
+    "worker_threads": Assumption(
+        256, 256, f"{_BY_HAND}: eight warps, of which an H100's multiprocessor has room for eight; "
+        "only on GPUs"
+    ),
+    "copy_alignment": Assumption(16, 16, "what cp.async.bulk of NVIDIA asks for; only there"),
+    "ring_alignment": Assumption(
+        128, 128, "a decode step on an H100: 1.429 ms, 1.504 behind tables of any length; only "
+        "there"
+    ),
+    "box_counters": Assumption(
+        8, 8, "each look takes as long as memory is away, and pollers, which look at 32 at once, "
+        "look at those of all waits of a tile: a decode step on an H100 takes 1.427 ms with as "
+        "many as there are, 1.403 with 8, 1.409 with 4"
+    ),
     "near_words": Assumption(
         1536, 1536, "12 KiB, some 70 stages: eight workers of a multiprocessor of an H100 leave "
         "half of its memory to the level 1 cache"

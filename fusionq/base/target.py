@@ -141,6 +141,9 @@ class Costs:
     """How much faster the same accesses are in the inside of tiles, without masks."""
     affinity_speedup: float
     """How much faster a stage is whose tiles each worker has written itself in the stage before."""
+    saved_seconds: float
+    """Of each run of a list, that computing halos anew has to be able to save: finding out how, and
+    building that, is then earned back by 2,000 runs."""
     measured: bool = False
     """Whether those up to ``cache_bandwidth`` were measured on this device."""
 
@@ -229,6 +232,14 @@ class CodeLimits:
     """Values that a work-item loads before the launch before has ended, at most."""
     early_step: int
     """Work-items that load a row together, from which on that is done."""
+    worker_threads: int
+    """Of a block that is a worker of a persistent kernel."""
+    copy_alignment: int
+    """Bytes that bulk copies into a worker's rings begin and end at multiples of."""
+    ring_alignment: int
+    """Bytes that rings begin at multiples of."""
+    box_counters: int
+    """Counters that a wait of work-groups for a box of tiles looks at, at most."""
     near_words: int
     """Words of 8 bytes of a block's shared memory for the tables of a persistent kernel."""
     most_near_words: int
@@ -321,6 +332,14 @@ class Target:
     launch_idle_items: int
     """Work-items of a compute unit that take as long as a launch to find nothing to do between two
     barriers."""
+    launch_masked_items: int
+    """Work-items whose stores under masks take no longer than a launch, where there are no
+    registers for masks (``DeviceInfo.masks_vectors``)."""
+    side_by_side_launches: int
+    """How many launches' time a stage takes at most that shares one with others."""
+    side_by_side_share: int
+    """One part in so many of the memory that submissions take each by itself is common to several,
+    at most, where they leave work-groups in which it is read once."""
     machine_balance: int
     """Operations for each byte from which on it does not matter how memory is read."""
 
@@ -339,10 +358,20 @@ class Target:
     """Tiles of a larger stage for each worker, so that all end at about the same time."""
     shortest_block: int
     """Stages that memory goes through at once even where they leave a worker's cache."""
+    small_stage_parts: int
+    """Stages with so many times fewer work-items than the largest are small, as those over
+    borders."""
+    small_stage_rows: int
+    """Rows of the large stages' tiles for each of a small stage's."""
 
     worker_cache_share: int
     """One part in so many of a worker's cache is for the tiles that it keeps from stage to stage,
     or for the elements of an overlapped tile."""
+    block_cache_share: int
+    """One part in so many of a worker's cache is for a tile of each of its stages in a block:
+    stages of time steps share their arrays, so that less is needed."""
+    kept_tiles: int
+    """Tiles with all of their arrays that fit at least into a worker's part of its cache."""
     rounds_of_tiles: int
     """Tiles of a stage for each worker from which on it does not matter that the last ones have no
     whole round of the workers: the others begin with the next stage."""

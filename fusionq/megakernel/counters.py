@@ -8,13 +8,9 @@ from math import gcd, prod
 import numpy as np
 
 from fusionq.base.frozen import dataclass
+from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen import queue_layout as q
 from fusionq.megakernel.tiles import TileBox, TiledStage
-
-MOST_OF_BOX = 8
-"""Counters that a wait for a box looks at, where they are made few: each look takes as long as
-memory is away, and pollers, which look at 32 at once, look at those of all waits of a tile.  A
-decode step on an H100 takes 1.427 ms with as many as there are, 1.403 with 8, 1.409 with 4."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,7 @@ def _few(
     while True:
         spans = [max(_span(box, d, k) for box in wanted) for d, k in enumerate(found)]
         d = max(range(len(spans)), key=spans.__getitem__)
-        if prod(spans) <= MOST_OF_BOX or spans[d] <= 1:
+        if prod(spans) <= CODE_LIMITS.box_counters or spans[d] <= 1:
             return tuple(found)
         found[d] = min(2 * found[d], count[d])
 

@@ -50,11 +50,11 @@ def choose_tiling(
         slabs = _slabs(cut, _pipelined_items(items, memory, target), target)
         left = iter(slabs)
         tiles = tuple(e if k in whole else next(left) for k, e in enumerate(extents))
-        large = _large(cut, slabs)
+        large = _large(cut, slabs, target)
         mostly = 2 * len(large) >= len(cut)
         cut, slabs = [e for e, _ in large], tuple(t for _, t in large)
         size = max(prod(t) * n for t, n in zip(tiles, item_bytes, strict=True))
-        cache = target.worker_cache_bytes // KEPT_SHARE
+        cache = target.worker_cache_bytes // target.block_cache_share
         block = workers * max(cache // size, 1)
         block = max(block, min(target.shortest_block, target.kept_bytes // (3 * size)), 1)
         blocks = -(-len(large) // block)
@@ -167,16 +167,8 @@ def _pipelined_items(items: int, memory: int, target: Target) -> int:
     """Work-items of a pipeline's tile, of stages of up to ``items`` over ``memory`` bytes: a few
     tiles for each of some stages have to stay in a worker's cache."""
     cache = target.worker_cache_bytes // target.worker_cache_share
-    few = cache // TILES_KEPT * items // memory
+    few = cache // target.kept_tiles * items // memory
     return min(target.pipelined_tile, max(few, target.smallest_tile))
-
-
-KEPT_SHARE = 2
-"""One part in so many of a worker's cache is for a tile of each of its stages in a block: stages of
-time steps share their arrays, so that less is needed."""
-
-TILES_KEPT = 4
-"""Tiles with all of their arrays that fit at least into a worker's part of its cache."""
 
 
 def _slabs(
@@ -188,34 +180,26 @@ def _slabs(
     tiles = tuple(_slab(e, items, target) for e in extents)
     if max(prod(e[1:]) for e in extents) > target.largest_tile:
         return tiles
-    large = _large(extents, tiles)
+    large = _large(extents, tiles, target)
     rows = _rows(*zip(*large, strict=True))
     if max(rows) < 2 * min(rows) and 2 * len(large) >= len(extents):
         if len(large) == len(extents):
             return tiles
-        parts, alike = max(rows), set(large)
+        parts, alike, few = max(rows), set(large), target.small_stage_rows
         return tuple(
-            t if (e, t) in alike else (max((SMALL_ROWS * e[0] + parts // 2) // parts, 1), *e[1:])
+            t if (e, t) in alike else (max((few * e[0] + parts // 2) // parts, 1), *e[1:])
             for e, t in zip(extents, tiles, strict=True)
         )
     parts = -(-max(prod(e) for e in extents) // target.unequal_tile)
     return tuple((-(-e[0] // parts), *e[1:]) for e in extents)
 
 
-SMALL = 64
-"""Stages with so many times fewer work-items than the largest are small, as those over borders."""
-
-
-SMALL_ROWS = 2
-"""Rows of the large stages' tiles for each of a small stage's."""
-
-
 def _large(
-    extents: Sequence[tuple[int, ...]], tiles: Sequence[tuple[int, ...]]
+    extents: Sequence[tuple[int, ...]], tiles: Sequence[tuple[int, ...]], target: Target
 ) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """The ``extents`` that are not small, each with its tile."""
-    most = max(map(prod, extents))
-    return [(e, t) for e, t in zip(extents, tiles, strict=True) if SMALL * prod(e) >= most]
+    parts, most = target.small_stage_parts, max(map(prod, extents))
+    return [(e, t) for e, t in zip(extents, tiles, strict=True) if parts * prod(e) >= most]
 
 
 def _rows(extents: Sequence[tuple[int, ...]], tiles: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

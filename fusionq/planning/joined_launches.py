@@ -26,23 +26,24 @@ def slower_joined(
     target: Target,
     measured: Callable[[], Target],
     times: float,
+    masked: Callable[[], float],
 ) -> str | None:
     """Why one launch of ``members`` over ``space`` takes more than ``times`` as long as one of all
     but the last over the space ``before`` and one of the last; None if it does not.  ``measured``
     gives ``target`` with measured costs, of which there is no need where lanes are vectors of
-    which no more are done than before, and none under masks that were not there."""
+    which no more are done than before, and none under masks that were not there; ``masked`` what
+    the stores of ``members`` take under masks."""
     *others, last = members.kinds
     one = replace(last, count=1)
     alone = ItemSpace("ids", len(global_range(last.submission)), local_range(last.submission))
     earlier = [*others, *([replace(last, count=last.count - 1)] if last.count > 1 else ())]
     threads = bool(target.costs.chain_seconds)
-    masked = masked_seconds([*earlier, one], target)
     why = None
     if not threads:
         parts = [*((kind, before) for kind in earlier), (last, alone)]
         lost = (lost_lanes(kind.submission, space, own, target) for kind, own in parts)
         why = next(filter(None, lost), None)
-        if why is None and not masked:
+        if why is None and not masked():
             return None
         why = why or "guards that differ are masks"
         target = measured()
@@ -52,8 +53,9 @@ def slower_joined(
     if not threads and members.memory_bytes > target.kept_bytes:
         streamed = members.memory_bytes / target.costs.memory_bandwidth
         joined, apart = max(joined, streamed), max(apart, streamed)
-    joined += masked
-    apart += masked_seconds(earlier, target)
+    if masked():
+        joined += masked()
+        apart += masked_seconds(earlier, target)
     apart += target.costs.launch_seconds
     if joined <= times * apart:
         return None

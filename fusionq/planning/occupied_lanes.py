@@ -21,7 +21,7 @@ from fusionq.analysis.submission import Submission
 from fusionq.analysis.work_groups import group_count
 from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import Target
-from fusionq.codegen.opencl.loop_bounds import loop_bounds
+from fusionq.codegen.loop_bounds import loop_bounds
 from fusionq.ir.nodes import Compare, Expr, Kernel, Store
 from fusionq.ir.walk import statements
 from fusionq.planning.known_values import KnownValues, sizes_of

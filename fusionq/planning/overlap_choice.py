@@ -19,10 +19,6 @@ from fusionq.planning.plan import StagePlan
 from fusionq.planning.versions import Versions
 from fusionq.planning.work import work_of
 
-LEAST_SAVED = 1.5e-4
-"""Seconds of each run of a list that computing halos anew has to be able to save: what it takes to
-find out how, and to build that, 0.1 to 0.3 s, is then earned back by 2,000 runs."""
-
 MOST_LONGER = 2.0
 """How many times as long as launches without that halos computed anew may take by the model, where
 they are asked for."""
@@ -123,7 +119,8 @@ def saves_little(
     best = OverlapEstimate(seconds, least)
     before = with_persistent(estimates, best) if estimates else seconds
     saved = min(seconds, before) - least
-    needed = LEAST_SAVED if keeps_all else 0.0  # who flags a buffer has asked to save its memory
+    # Who flags a buffer has asked to save its memory.
+    needed = target.costs.saved_seconds if keeps_all else 0.0
     if best.prefers_overlap and least < before and saved >= needed:
         return None
     if saved < 0.5e-6:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from math import prod
 from typing import Literal, TypeAlias
 
@@ -49,7 +50,7 @@ def unprofitable(
     ranges = [global_range(submission) for submission in submissions]
     alike = space.mode == "ids" and (len(set(ranges)) == 1 or space.ndim == 1)
     threads = bool(target.costs.chain_seconds)
-    masked = masked_seconds(members.kinds, target) > 0
+    masked = cache(lambda: masked_seconds(members.kinds, target))
     reason = None
     if threads:
         if alike and space.local_range == before.local_range:
@@ -57,18 +58,18 @@ def unprofitable(
     elif space.mode != "linear" and any(local_range(s) is not None for s in submissions):
         return None
     elif alike and space.local_range is None:
-        if not masked:
+        if not masked():
             return None  # whole groups of one dimension find out that they have nothing to do
     elif wanted == "profitable":
         reason = _slow_shape(members, space, target)
     if reason is None:
         times = 1.0 if wanted == "profitable" else MARGIN
-        reason = slower_joined(members, space, before, target, measured, times)
+        reason = slower_joined(members, space, before, target, measured, times, masked)
     row = prod((space.local_range or ())[:-1]) == 1
     if reason is None and not threads and alike and row:
-        if masked:  # which fewer work-items do, too
+        if masked():  # which fewer work-items do, too
             for extent in sorted(set().union(*map(_extents, submissions))):
-                most = max(_FEW_MASKED, size_order(extent, bits=2)[1])
+                most = max(target.launch_masked_items, size_order(extent, bits=2)[1])
                 validity.demand_between(extent, 0, most)
         return None
     for extent in sorted(set().union(*map(_extents, submissions))):
@@ -89,9 +90,6 @@ def is_slow_shape(members: Members, space: ItemSpace, target: Target, wanted: Wa
     slow = _slow_shape(members, space, target)
     return slow is not None and members.work > target.launch_operations
 
-
-_FEW_MASKED = 4096
-"""Work-items whose stores under masks take less than a launch."""
 
 _ASK = "strategy='fused' joins them all the same"
 _REQUIRE = "require=True joins them all the same"

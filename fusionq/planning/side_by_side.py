@@ -25,17 +25,6 @@ from fusionq.planning.stages import JOIN_WINDOW, Stage
 MOST_SIDE_BY_SIDE = 8
 """Stages of a launch: each adds its code to the kernel."""
 
-MOST_LAUNCHES = 32
-"""How many launches' time a stage takes at most that shares one: a launch is all that it saves, and
-a work-group has as many registers as the largest of the kernels needs."""
-
-
-MOST_SHARED = 8
-"""One part in so many of the memory that submissions take each by itself is common to several, at
-most, where they leave work-groups in which it is read once.  A decode step on an H100 takes
-1.224 ms where work-groups do the two products of a gated layer, of 33 MB each, one after the other,
-1.199 where they are side by side."""
-
 _OF_A_WAVE = "it needs nothing of the stage before, which leaves workers idle: they do both at once"
 
 _MOST_ITEMS = SMALL // MOST_SIDE_BY_SIDE
@@ -171,7 +160,7 @@ def _wait_apart(questions: Questions, stage: Stage, target: Target) -> bool:
         return False
     each = sum(Members(questions, target, (s,)).memory_bytes for s in stage.members)
     together = Members(questions, target, stage.members).memory_bytes
-    return MOST_SHARED * (each - together) <= each
+    return target.side_by_side_share * (each - together) <= each
 
 
 def _connected(
@@ -289,7 +278,7 @@ class _Launch:
             target, space = self._measured(), self._stages[number].space
             seconds = launch_seconds(members.kinds, space, members.different, target)
             seconds = max(seconds, members.memory_bytes / target.costs.memory_bandwidth)
-            short = seconds <= MOST_LAUNCHES * target.costs.launch_seconds
+            short = seconds <= target.side_by_side_launches * target.costs.launch_seconds
             if not short:
                 for s in self._stages[number].members:
                     for n in global_range(questions.submissions[s]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -238,7 +239,12 @@ def test_so_does_what_leaves_the_caches(
     monkeypatch.setenv("FUSIONQ_CACHE", "0")
     monkeypatch.setattr(PLANS, "_plans", OrderedDict())
     monkeypatch.setattr(Target, "held_bytes", 0)
-    monkeypatch.setattr(tiling, "SMALL", 4)
+    large = tiling._large
+
+    def not_small(extents: Any, tiles: Any, target: Target) -> Any:
+        return large(extents, tiles, replace(target, small_stage_parts=4))
+
+    monkeypatch.setattr(tiling, "_large", not_small)
     monkeypatch.setattr(tiling, "_pipelined_items", lambda *_: 100)
     blocks: list[int] = []
 

@@ -10,12 +10,11 @@ from weakref import WeakSet
 
 from fusionq.backends.cuda.runtime import checked, load_driver
 from fusionq.base.errors import DeviceError
-from fusionq.base.target import DeviceInfo, Target, target_of
-from fusionq.codegen.cuda.shared_memory import WORKER_THREADS
+from fusionq.base.target import CODE_LIMITS, DeviceInfo, Target, target_of
 
 WARP = 32
 """Threads of a warp, on every GPU so far."""
-BLOCK = WORKER_THREADS
+BLOCK = CODE_LIMITS.worker_threads
 """Threads of a worker of a persistent kernel."""
 GROUP_FUNCTION_BYTES = 1024 * (4 + 8) + 256
 """Of shared memory, which group functions may take beside a kernel's own: a value of each size for

@@ -13,6 +13,7 @@ from __future__ import annotations
 from string import Template
 
 from fusionq.base.frozen import dataclass
+from fusionq.base.target import CODE_LIMITS
 
 _RINGS = """\
 // A ring of $SLOTS slots: those of one of the work-groups that a worker does side by side.
@@ -115,9 +116,6 @@ static __device__ void fq_ring_end(fq_ring&, int) {}
 #endif
 """
 
-SECTOR = 16
-"""Bytes that bulk copies begin and end at multiples of."""
-
 
 @dataclass(frozen=True)
 class CudaRings:
@@ -128,7 +126,7 @@ class CudaRings:
     slots: int
     slot_bytes: int
     in_flight: int
-    sector: int = SECTOR
+    sector: int = CODE_LIMITS.copy_alignment
 
     @property
     def count(self) -> int:
@@ -157,7 +155,8 @@ class CudaRings:
         )
 
     def declared(self, memory: str, taken: int) -> list[str]:
-        place = f"{memory} + {-(-taken // 128) * 128}"
+        line = CODE_LIMITS.ring_alignment
+        place = f"{memory} + {-(-taken // line) * line}"
         of_ring = f"fq_ring_number * {self.slots * self.slot_bytes}"
         return [
             f"__shared__ unsigned long long fq_ring_barriers[{2 * self.slots * self.count}];",

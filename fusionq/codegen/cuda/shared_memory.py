@@ -15,8 +15,6 @@ from fusionq.codegen.streamed_loops import streams_of
 from fusionq.ir.nodes import Kernel, Persistent
 from fusionq.ir.walk import local_memories, takes_work_groups
 
-WORKER_THREADS = 256
-"""Of a block that is a worker of a persistent kernel."""
 LARGEST_STATIC = (48 - 15) << 10
 """Bytes; group functions may take the rest of the 48 KiB (``codegen.cuda.groups``)."""
 ALIGNMENT = 8
@@ -34,7 +32,7 @@ def pooled_bytes(kernel: Kernel, most: int) -> int:
     places all of its memory."""
     match kernel.body:
         case (Persistent() as body, *_):
-            own = worker_bytes(body, WORKER_THREADS)
+            own = worker_bytes(body, CODE_LIMITS.worker_threads)
             end = own if own > LARGEST_STATIC else 8 * near_words(body, most)
         case _:
             _, end = _layout(kernel)
@@ -49,7 +47,7 @@ def near_words(body: Persistent, most: int) -> int:
     work-groups keep busy, but too few for stages of single work-items.
     """
     needed = operands_of(body).count + table_words(body)
-    local = worker_bytes(body, WORKER_THREADS)
+    local = worker_bytes(body, CODE_LIMITS.worker_threads)
     by_groups = any(takes_work_groups(code.kernel) for code in body.codes)
     near, most_near = CODE_LIMITS.near_words, CODE_LIMITS.most_near_words
     if near < needed <= most_near and by_groups and local <= LARGEST_STATIC:
@@ -67,8 +65,6 @@ def all_near_words(body: Persistent) -> int:
     return max(operands_of(body).count + table_words(body), LARGEST_STATIC // 8 + 1)
 
 
-RING_LINE = 128
-"""Bytes that rings begin at multiples of."""
 _FEWEST_SLOTS = 2
 _GROUP_FUNCTIONS = 12 << 10
 """Bytes that a device's local memory is more than it says, for group functions, which have others
@@ -94,7 +90,7 @@ def rings_of(body: Persistent, target: Target) -> CudaRings | None:
     static = worker_bytes(body, lanes) + 2 * 16 * lanes + _OTHER_STATIC
     if static > 48 << 10:
         return None
-    left = most + _GROUP_FUNCTIONS - static - 8 * all_near_words(body) - RING_LINE
+    left = most + _GROUP_FUNCTIONS - static - 8 * all_near_words(body) - CODE_LIMITS.ring_alignment
     slots = left // (lanes // streams.size * nbytes)
     flight = target.streamed_bytes // (lanes // streams.size * nbytes)
     if slots < _FEWEST_SLOTS:

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from string import Template
 
+from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.cuda.groups import CudaGroups, combination, combined_name
 from fusionq.codegen.cuda.scalars import TYPE_NAMES, CudaScalars
-from fusionq.codegen.cuda.shared_memory import WORKER_THREADS
 from fusionq.codegen.dialect import Define
 from fusionq.codegen.helper_functions import suffix
 from fusionq.ir.nodes import Const, GroupFunction, GroupOp
@@ -115,7 +115,7 @@ static __device__ __forceinline__ bool $NAME(bool value) {
 class CudaWorkerGroups(CudaGroups):
     """See ``Groups``; for work-groups of ``size`` threads of a worker of so many ``lanes``."""
 
-    def __init__(self, size: int, lanes: int = WORKER_THREADS) -> None:
+    def __init__(self, size: int, lanes: int = CODE_LIMITS.worker_threads) -> None:
         assert size >= WARP and lanes % size == 0
         self.size = size
         self._lanes = lanes
@@ -205,7 +205,7 @@ class CudaWorkerGroups(CudaGroups):
         return f"{name}({value})"
 
     def _scratch(self, type: ScalarType, define: Define) -> str:
-        if self._lanes > WORKER_THREADS:
+        if self._lanes > CODE_LIMITS.worker_threads:
             # One memory for all, of which a function of whatever type uses a half: of so many
             # lanes they would take what rings are for.
             return self._joint_scratch(define)

@@ -17,8 +17,6 @@ from fusionq.codegen.cuda.atomics import SCOPES
 from fusionq.codegen.cuda.rings import CudaRings
 from fusionq.codegen.cuda.shared_memory import (
     LARGEST_STATIC,
-    RING_LINE,
-    WORKER_THREADS,
     all_near_words,
     near_words,
     rings_of,
@@ -77,7 +75,7 @@ def part_resident(part: int) -> str:
 _BARRIER = 15
 """The named barrier of a worker's lanes, where its block has threads beside them; those of its
 work-groups come before it (``codegen.cuda.worker_groups``)."""
-LARGE_TABLES = f"extern __shared__ __align__({RING_LINE}) ulonglong2 fq_near"
+LARGE_TABLES = f"extern __shared__ __align__({CODE_LIMITS.ring_alignment}) ulonglong2 fq_near"
 """How the tables of a worker are declared where launches give their memory: where lines of rings
 begin, too.  A decode step on an H100 takes 1.504 ms where bulk copies write across lines, 1.429
 so."""
@@ -123,7 +121,8 @@ class CudaWorkers:
         rings = self.rings
         if rings is None:
             return None
-        tables = -(-8 * self.near_words(body, target) // RING_LINE) * RING_LINE
+        line = CODE_LIMITS.ring_alignment
+        tables = -(-8 * self.near_words(body, target) // line) * line
         return WorkerBlock(rings.lanes, rings.lanes + rings.threads, tables + rings.nbytes)
 
     def kernel_qualifier(self, target: Target) -> str:
@@ -138,11 +137,13 @@ class CudaWorkers:
         words = -(-nbytes // 16)
         space = f"__shared__ ulonglong2 {name}_words[{words}];"
         if nbytes > LARGEST_STATIC:
-            space = f"extern __shared__ __align__({RING_LINE}) ulonglong2 {name}_words[];"
+            line = CODE_LIMITS.ring_alignment
+            space = f"extern __shared__ __align__({line}) ulonglong2 {name}_words[];"
         return [space, f"unsigned char* const {name} = (unsigned char*){name}_words;"]
 
     def groups_of(self, size: int) -> Groups:
-        return CudaWorkerGroups(size, WORKER_THREADS if self.rings is None else self.rings.lanes)
+        lanes = CODE_LIMITS.worker_threads if self.rings is None else self.rings.lanes
+        return CudaWorkerGroups(size, lanes)
 
     def near_words(self, body: Persistent, target: Target) -> int:
         # A level 1 cache forgets everything with each acquire.

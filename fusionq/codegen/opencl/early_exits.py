@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fusionq.codegen.opencl.loop_bounds import only_condition
+from fusionq.codegen.loop_bounds import only_condition
 from fusionq.codegen.scoping import Body
 from fusionq.ir.functions import SAME_TYPE_FUNCTIONS
 from fusionq.ir.nodes import (

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.codegen.loop_bounds import is_loop_bound, with_loop_bounds
 from fusionq.codegen.opencl.early_exits import FENCE, shielded
 from fusionq.codegen.opencl.group_guards import decided_for_groups
-from fusionq.codegen.opencl.loop_bounds import is_loop_bound, with_loop_bounds
 from fusionq.ir.conjunctions import conjunction
 from fusionq.ir.nodes import (
     Assign,

@@ -14,7 +14,7 @@ from hypothesis import given
 import fusionq as fq
 from fusionq.backends.cuda.program import cubin_of, generated
 from fusionq.base.target import CODE_LIMITS
-from fusionq.codegen.cuda.shared_memory import LARGEST_STATIC, RING_LINE, pooled_bytes
+from fusionq.codegen.cuda.shared_memory import LARGEST_STATIC, pooled_bytes
 from fusionq.codegen.cuda.workers import LARGE_TABLES
 from fusionq.ir.nodes import Kernel, Persistent
 from tests.e2e.test_work_group_stages import LISTS, buffers, functions, sums_of_fractions
@@ -169,7 +169,7 @@ def test_more_local_memory_than_the_compiler_places_is_given_by_launches() -> No
     (kernel,) = backend.kernels
     assert pooled_bytes(kernel, H100.local_memory_bytes) == 65536 > LARGEST_STATIC
     static = {resources.shared_bytes for resources in backend.resources.values()}
-    assert max(static) <= RING_LINE  # what launches give begins at a line
+    assert max(static) <= CODE_LIMITS.ring_alignment  # what launches give begins at a line
 
 
 @pytest.mark.slow

@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 import pytest
 
+from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen import queue_layout as q
-from fusionq.megakernel.counters import MOST_OF_BOX
 from fusionq.megakernel.schedule import Schedule, make_schedule
 from fusionq.megakernel.tiling import Tiling
 from tests.unit.megakernel.cases import (
@@ -225,7 +225,7 @@ def test_boxes_have_few_counters_where_pollers_look(case: str, size: int) -> Non
                     awaited = {w for line in lines for w in on_line[line]}
                     assert needed <= awaited
                     if block == 1:
-                        assert len(lines) <= MOST_OF_BOX
+                        assert len(lines) <= CODE_LIMITS.box_counters
                         assert all(place[w] < place[stage, tile] for w in awaited)
                     else:
                         assert needed == awaited

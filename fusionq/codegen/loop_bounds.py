@@ -1,4 +1,4 @@
-"""Users' conditions on ids that Intel's CPU compiler makes bounds of its loop over work-items.
+"""Users' conditions on ids as bounds of the loop over work-items that a compiler for CPUs makes.
 
     n = a.shape[0]                            if i >= 1 and i < a.shape[0] - 1:
     if 0 < i and m[i] and i + 1 < n:    →         n = a.shape[0]
@@ -9,10 +9,10 @@ The interior of a range is then a loop of whole vectors, without masks, and what
 nothing.  Where vectors have no registers for masks, a guarded stencil takes a fifth to an eighth of
 the time that its condition takes as a mask (0.35 and 2.8 ms, 1,000 x 1,000 floats, AVX2).
 
-The compiler does this where conditions hold all of a kernel.  It gets those wrong in which the id
-decreases (``early_exits``), so only those of an id alone are left to it, below or from a limit on
-that is made of arguments.  What is added to an id goes to the limit where neither can wrap: limits
-of constants and extents.
+Such a compiler (``codegen.opencl``) does this where conditions hold all of a kernel.  Only those
+of an id alone are left to it, below or from a limit on that is made of arguments.  What is added to
+an id goes to the limit where neither can wrap: limits of constants and extents.  Limits are cut to
+what ids reach, since it subtracts them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from fusionq.codegen.scoping import Body, assignments, flatten_blocks
-from fusionq.ir.comparisons import MIRRORED, NEGATED
+from fusionq.ir.comparisons import MIRRORED
 from fusionq.ir.conjunctions import conjunction, conjuncts
 from fusionq.ir.nodes import (
     Assign,
@@ -39,11 +39,10 @@ from fusionq.ir.nodes import (
     Logical,
     Param,
     Stmt,
-    Unary,
     Var,
 )
 from fusionq.ir.range_guard import is_global_id
-from fusionq.ir.types import BOOL, INT64
+from fusionq.ir.types import INT64
 from fusionq.ir.walk import expressions, has_barrier, rewrite, subexpressions
 
 _SMALL = 1 << 32
@@ -107,7 +106,7 @@ def _bounded(body: Body) -> Body:
                 values[stmt.name] = value
     bounds: list[Expr] = []
     rest: list[Expr] = []
-    for cond in _conjuncts(last.cond):
+    for cond in conjuncts(last.cond):
         bound = _bound(_known(cond, values))
         if bound is None:
             rest.append(cond)
@@ -139,7 +138,7 @@ def _merged(body: Sequence[Stmt]) -> Body:
             and isinstance(last, If)
             and stmt.cond == last.cond
             and not (stmt.orelse or last.orelse)
-            and all(_bound(cond) is not None for cond in _conjuncts(stmt.cond))
+            and all(_bound(cond) is not None for cond in conjuncts(stmt.cond))
         ):
             made[-1] = replace(last, then=(*last.then, *labels, *stmt.then))
             labels = []
@@ -152,18 +151,6 @@ def _merged(body: Sequence[Stmt]) -> Body:
 def _known(expr: Expr, values: Mapping[str, Expr]) -> Expr:
     """``expr`` with the values of variables that have but one."""
     return rewrite(expr, lambda e: values.get(e.name, e) if isinstance(e, Var) else e)
-
-
-def _conjuncts(cond: Expr, holds: bool = True) -> list[Expr]:
-    """The conditions that ``cond``, or that it does not hold, is the conjunction of."""
-    match cond:
-        case Logical(op=op) if op == ("and" if holds else "or"):
-            return [*_conjuncts(cond.lhs, holds), *_conjuncts(cond.rhs, holds)]
-        case Unary(op="not"):
-            return _conjuncts(cond.operand, not holds)
-        case Compare(op=op) if not holds and cond.lhs.type == cond.rhs.type == INT64:
-            return [replace(cond, op=NEGATED[op])]
-    return [cond if holds else Unary(BOOL, "not", cond)]
 
 
 def _bound(cond: Expr) -> Expr | None:
