@@ -20,7 +20,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-from tests.in_turn import left_out, on_other_backends
+from tests.in_turn import is_whole, left_out, on_other_backends
 
 if TYPE_CHECKING:
     from tests.device_programs import DevicePrograms
@@ -161,7 +161,7 @@ COLLECTED = (20_000, 20, 50)
 TWICE = ("sycl", "far", None)
 """The targets for which tests run a second time; None is the default device."""
 
-EXAMPLES = {"ci": 10, "nightly": 2800}
+EXAMPLES = {"ci": 7, "nightly": 2800}
 """Profiles of Hypothesis: how many of a hundred examples that a test asks for it gets.  Those of
 ``nightly`` are new each time, the others' the same: there Hypothesis does not mix in constants that
 it finds in the modules imported so far, which differ by what a worker ran before."""
@@ -244,7 +244,7 @@ def pytest_collection_modifyitems(
         if twice or _is_in(place, SLOW):
             item.add_marker("slow")
     yield
-    if settings.get_current_profile_name() != "nightly":
+    if not is_whole():
         out = left_out(items) | {item for item in items if _is_computed_alike(item)}
         if find_spec("dpctl") is not None:
             of_the_host = [item for item in items if _is_of_the_host(_place(item.path))]

@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import TypeVar
 
 import pytest
+from hypothesis import settings
+
+T = TypeVar("T")
 
 Values = Mapping[str, object]
 """A value, hashable, of each parameter."""
+
+
+def is_whole() -> bool:
+    """Whether tests leave nothing out: in the profile ``nightly``."""
+    return settings.get_current_profile_name() == "nightly"
+
+
+def one_in(count: int, values: Iterable[T], first: int = 0) -> list[T]:
+    """All ``values`` in the profile ``nightly``, else one in ``count`` from the ``first`` on."""
+    return list(values) if is_whole() else list(islice(values, first, None, count))
 
 
 def covering(combinations: Sequence[Values]) -> list[int]:

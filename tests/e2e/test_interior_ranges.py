@@ -201,6 +201,7 @@ def test_an_inside_that_shrinks(reference_queue):
     compared(reference_queue, submit)
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "between", "behind", "each step"])
 def test_edges_that_others_write(reference_queue, when):
@@ -349,6 +350,7 @@ def test_boxes(reference_queue):
     assert {r.producer for r in report.plan.recomputed} == {0, 1}
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 @needs_device
 @pytest.mark.parametrize(

@@ -102,6 +102,7 @@ def test_they_are_rows_of_the_arrays(reference_queue, way):
     assert [r.producer for r in report.plan.recomputed] == [0, 1]
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [(3, 4, 5), (4, 4, 4), (5, 1, 6)])
 def test_boxes(reference_queue, shape):
@@ -109,6 +110,7 @@ def test_boxes(reference_queue, shape):
     assert [r.producer for r in report.plan.recomputed] == [0, 1]
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 @pytest.mark.parametrize("steps", [4, 5])
 def test_time_steps(reference_queue, steps):
@@ -156,6 +158,7 @@ def test_work_groups_of_the_user_s_stay(reference_queue):
     compared(reference_queue, submit, (8, 8), (8, 8), (8, 8))
 
 
+@pytest.mark.in_turn
 @needs_device
 @pytest.mark.parametrize("kernels", [(across, down, across), (inside, inside), (box, box)])
 def test_on_the_device(way, kernels):

@@ -6,6 +6,8 @@ overwritten too early, or not computed, is seen.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -31,6 +33,7 @@ from tests.e2e.test_overlapped_tiles import (
     temporary,
     tiles,
 )
+from tests.in_turn import is_whole
 from tests.property.windows import slides
 from tests.unit.targets import TWO_CORES
 
@@ -105,7 +108,23 @@ def negated(item: fq.Item, t, b, c):
     c[i, j] = c[i, j] * 2 + t[i, j]
 
 
-@pytest.fixture(params=[(1, 16), (2, 8), (3, 9)], autouse=True)
+WINDOWS = [(1, 16), (2, 8), (3, 9)]
+
+
+def pytest_generate_tests(metafunc):
+    """Tests have one of the windows in turn, those that are marked all of them, and so have all in
+    the profile ``nightly``."""
+    marks = metafunc.definition.iter_markers("parametrize")
+    if not any(mark.args[0] == "window" for mark in marks):
+        in_turn = metafunc.definition.get_closest_marker("in_turn")
+        chosen = WINDOWS if in_turn or is_whole() else [WINDOWS[next(TURNS) % len(WINDOWS)]]
+        metafunc.parametrize("window", chosen, indirect=True)
+
+
+TURNS = itertools.count()
+
+
+@pytest.fixture(autouse=True)
 def window(request, monkeypatch):
     """The planes by which windows go on, and those of a tile: wherever a tile may be one."""
 
@@ -173,7 +192,6 @@ def insides_of_boxes(n):
 
 
 @pytest.mark.slow
-@pytest.mark.in_turn
 def test_insides_of_boxes_that_take_turns(queue):
     assert len(windows(compared(queue, insides_of_boxes(18)))) == 1
 

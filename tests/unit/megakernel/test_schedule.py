@@ -108,6 +108,7 @@ def test_boxes_are_no_larger_than_needed(calls: list[tuple[object, ...]]) -> Non
                 assert 1 <= sum(p == producer for p, _ in boxes[tile]) <= wanted
 
 
+@pytest.mark.in_turn
 @every
 @sizes
 def test_every_order_has_producers_first(case: str, size: int) -> None:
@@ -130,6 +131,7 @@ def counter_of(schedule: Schedule, stage: int, tile: int) -> int:
     return own.first + int(np.ravel_multi_index(shared, grid))
 
 
+@pytest.mark.in_turn
 @every
 @sizes
 def test_counters_stand_for_just_the_tiles_of_a_box(case: str, size: int) -> None:
@@ -193,6 +195,7 @@ def test_tiles_share_counters_where_boxes_allow_it() -> None:
     assert schedule.counters[1].shared == (1,)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("size", [7, 13])
 @every
 def test_boxes_have_few_counters_where_pollers_look(case: str, size: int) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -106,6 +108,9 @@ def test_messages_are_exchanged_until_one_is_answered_soon(
         return np.concatenate([np.zeros(16, np.int64), times.ravel()])
 
     monkeypatch.setattr(calibration, "_run", exchange)
+    milliseconds = itertools.count()
+    clock = SimpleNamespace(monotonic=lambda: next(milliseconds) / 1000)
+    monkeypatch.setattr(calibration, "time", clock)
     monkeypatch.setattr(calibration, "_EXCHANGING_SECONDS", 0.02 if close_at is None else 60)
     found = calibration._exchange(backend, "clock")
     assert found == calibration._Exchange(bound, 0)

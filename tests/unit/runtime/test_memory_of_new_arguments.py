@@ -53,6 +53,7 @@ def block(queue, a, between, out, n):
 
 
 @pytest.mark.slow
+@pytest.mark.in_turn
 @pytest.mark.parametrize("call", [plain, block])
 @pytest.mark.parametrize("arguments", [buffers, arrays, views])
 def test_objects_do_not_add_up(sycl_queue, arguments, call):
