@@ -61,6 +61,10 @@ class DeviceInfo:
     """Whether vectors whose lanes are work-items have registers for masks: else a store under a
     guard takes many times as long as one without."""
 
+    splits_rows: bool = False
+    """Whether conditions on ids are worth code of their own for the inside of rows
+    (``codegen.split_rows``): they would be masks, for which there are no registers."""
+
     streams_stores: bool = False
     """Whether its compiler makes stores around the caches of non-temporal ones."""
 

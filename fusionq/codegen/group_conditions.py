@@ -18,6 +18,7 @@ from fusionq.ir.nodes import (
     CompareOp,
     Const,
     Expr,
+    Fence,
     If,
     ItemQuery,
     Logical,
@@ -26,6 +27,9 @@ from fusionq.ir.nodes import (
 from fusionq.ir.range_guard import is_global_id, is_same_for_all, limited_id
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import has_barrier
+
+FENCE = Fence("relaxed", "work_item")
+"""It orders nothing, and compilers do not look behind it."""
 
 _SMALL = 1 << 32
 """What is added to an id up to here does not wrap."""

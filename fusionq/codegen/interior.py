@@ -71,12 +71,14 @@ _SMALL = 1 << 32
 @dataclass(frozen=True)
 class Interior:
     """``body`` serves a row's work-items whose last id is at least all ``lows`` and at most all
-    ``highs`` (int64), if all of ``where`` hold (bool), which are the same for the row."""
+    ``highs`` (int64), if all of ``where`` hold (bool), which are the same for the row.
+    ``decided``: the conditions that this bounds."""
 
     lows: tuple[Expr, ...]
     highs: tuple[Expr, ...]
     where: tuple[Expr, ...]
     body: Body
+    decided: tuple[Compare, ...] = ()
 
 
 def parted(code: StageCode) -> tuple[Body, Interior | None]:
@@ -101,17 +103,19 @@ def interior_of(
     row: Collection[str] = (),
     asked: Collection[Expr] = (),
     nodes: int | None = None,
+    keeps_rows: bool = False,
 ) -> Interior | None:
     """The interior of the rows in which work-items do a kernel's body; None where no condition
     bounds it, or that has too many ``nodes`` (None: those of the body).  ``row``: variables that
     are the same for all of a row.  ``asked``: conditions that are, too, and hold in some rows only:
-    they stay."""
+    they stay, and where ``keeps_rows``, so do all of these."""
     if (nodes_of(kernel.body) if nodes is None else nodes) > MOST_NODES:
         return None
-    found = _Decider(kernel, frozenset(row), frozenset(asked))
+    found = _Decider(kernel, frozenset(row), frozenset(asked), keeps_rows)
     inner = found.body(kernel.body)
     lows, highs, where = (tuple(dict.fromkeys(x)) for x in (found.lows, found.highs, found.where))
-    return Interior(lows, highs, where, inner) if lows or highs else None
+    decided = tuple(dict.fromkeys(found.decided))
+    return Interior(lows, highs, where, inner, decided) if lows or highs else None
 
 
 def whole_rows(body: Body, interior: Interior | None) -> Interior | None:
@@ -174,12 +178,14 @@ class _Decider:
     kernel: Kernel
     row: frozenset[str]
     asked: frozenset[Expr]
+    keeps_rows: bool
     lows: list[Expr] = field(default_factory=list)
     highs: list[Expr] = field(default_factory=list)
     where: list[Expr] = field(default_factory=list)
+    decided: list[Compare] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """``row``, ``asked``: see ``interior_of``."""
+        """``row``, ``asked``, ``keeps_rows``: see ``interior_of``."""
         self.last = self.kernel.ndim - 1
         every = list(statements(self.kernel.body))
         times = Counter(assigned_variable(s) for s in every)
@@ -276,6 +282,8 @@ class _Decider:
                     return Const(BOOL, not left.value)
                 return replace(cond, operand=left)
         if self._uniform(cond):
+            if self.keeps_rows:
+                return cond
             self.where.append(cond if wanted else Unary(BOOL, "not", cond))
             return Const(BOOL, wanted)
         if isinstance(cond, Compare):
@@ -286,10 +294,10 @@ class _Decider:
 
     def _all_bounded(self, conds: Sequence[Compare]) -> bool:
         """Bound the interior so that all of ``conds`` hold; by none of them unless by all."""
-        lows, highs = len(self.lows), len(self.highs)
+        lows, highs, decided = len(self.lows), len(self.highs), len(self.decided)
         if all(map(self._bounded, conds)):
             return True
-        del self.lows[lows:], self.highs[highs:]
+        del self.lows[lows:], self.highs[highs:], self.decided[decided:]
         return False
 
     def _bounded(self, cond: Compare) -> bool:
@@ -335,6 +343,7 @@ class _Decider:
                 self.highs.append(_plus(end, -1))
             case _:
                 return False
+        self.decided.append(replace(cond, lhs=self._known(cond.lhs), rhs=self._known(cond.rhs)))
         return True
 
     def _offset(self, expr: Expr) -> _Offset | None:

@@ -37,6 +37,15 @@ def launch_shape(
     return LaunchShape(tuple(rounded), tuple(local))
 
 
+def launch_shape_of_rows(extents: tuple[int, ...], lanes: int, target: Target) -> LaunchShape:
+    """The same of a kernel whose work-groups, of so many ``lanes``, go along rows: as many groups,
+    among which it deals what there is."""
+    plain = launch_shape(extents, target)
+    groups = [n // size for n, size in zip(plain.global_range, plain.local_range, strict=True)]
+    local = (*(1 for _ in extents[1:]), lanes)
+    return LaunchShape((*groups[:-1], groups[-1] * lanes), local)
+
+
 def _ending(extent: int, size: int, ends: Collection[int], vector: int, least: int) -> int:
     """A work-group size up to ``size``, from ``least`` on, at whose multiples ``ends`` almost are.
     A vector of a group that is partly beyond one runs masked accesses to memory that is not there,

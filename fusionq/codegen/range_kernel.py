@@ -20,6 +20,7 @@ from fusionq.codegen.neighbours import with_neighbours
 from fusionq.codegen.packed_arguments import head_of, is_packed
 from fusionq.codegen.row_vectors import alignment
 from fusionq.codegen.scoping import Body, flatten_blocks
+from fusionq.codegen.split_rows import along_rows
 from fusionq.ir.nodes import ArrayParam, Expr, For, Kernel, Load, Var
 from fusionq.ir.side_by_side import SideBySide, side_by_side
 from fusionq.ir.types import INT64
@@ -72,6 +73,9 @@ class _Code:
 
 
 def _code(kernel: Kernel, body: Body, dialect: Dialect) -> _Code:
+    if kernel.row_lanes is not None:
+        kernel = along_rows(kernel)
+        body = kernel.body
     body = dialect.unit.prepared(flatten_blocks(body))
     if dialect.unit.asks_for_ids_once:
         kernel = with_id_variables(kernel, body)

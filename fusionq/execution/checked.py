@@ -61,7 +61,7 @@ class CheckedRun(PreparedRun):
         for submission, checked in zip(submissions, self._checked, strict=True):
             _check_local_memory(backend, submission, checked.kernel)
         stages = tuple(
-            replace(stage, kernel=checked.kernel)
+            replace(stage, kernel=replace(checked.kernel, row_lanes=None))
             for stage, checked in zip(plan.stages, self._checked, strict=True)
         )
         fallback = _REASON if len(submissions) > 1 else plan.fallback

@@ -374,6 +374,8 @@ class Kernel:
     long as a multiple of that in the last dimension.
     ``small_sizes``: each extent, and the numbers of work-items and of an array's elements, are 1 to
     ``SMALL``.
+    ``row_lanes``: work-groups of so many work-items, lanes of a vector, do the range along its rows
+    (``codegen.split_rows``).
     """
 
     name: str
@@ -387,6 +389,7 @@ class Kernel:
     sub_group_size: int | None = None
     apart: tuple[tuple[str, str, bool], ...] = field(default=(), compare=False)
     small_sizes: bool = False
+    row_lanes: int | None = None
 
     def param(self, name: str) -> KernelParam:
         """The parameter of that name; KeyError if there is none."""

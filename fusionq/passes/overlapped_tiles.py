@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import field, replace
-from math import prod
 
 from fusionq.analysis.footprint import Footprint
 from fusionq.base.frozen import dataclass
 from fusionq.codegen.interior import MOST_NODES, Interior, nodes_of, parted_items
+from fusionq.codegen.row_loops import InnerRow, RowLoops, folded, lanes_of
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
@@ -29,17 +29,13 @@ from fusionq.ir.nodes import (
     Binary,
     Call,
     Cast,
-    Compare,
     Const,
     Expr,
     For,
-    If,
     ItemQuery,
     Kernel,
-    Logical,
     Param,
     ScalarParam,
-    Select,
     Stmt,
     Var,
 )
@@ -63,9 +59,6 @@ from fusionq.passes.shared_params import SharedParams
 from fusionq.passes.sliding_window import Window, ring_of, rows_of_step
 from fusionq.passes.sources import ParamSource
 from fusionq.passes.unused_params import drop_unused_params
-
-MOST_ALONE = 4
-"""Items before or behind the inner part of a row that are done one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,16 +239,16 @@ class _Merged:
             row = self._row(ids[-1], first[-1], last[-1], put(body), kernel.ndim)
         else:
             interior = interior or Interior((), (), (), body)
-            row = self._parted_row(
-                ids[-1],
-                (first[-1], last[-1]),
-                _folded("maximum", [first[-1], *map(value, interior.lows)]),
-                _folded("minimum", [last[-1], *map(value, interior.highs)]),
-                [value(w) for w in interior.where],
-                put(body),
+            within = InnerRow(
+                folded("maximum", [first[-1], *map(value, interior.lows)]),
+                folded("minimum", [last[-1], *map(value, interior.highs)]),
+                tuple(map(value, interior.where)),
                 put(inner),
-                self._is_repeatable(put(body)) and not whole,
                 ahead,
+            )
+            repeatable = self._is_repeatable(put(body)) and not whole
+            row = self._loops().parted(
+                ids[-1], (first[-1], last[-1]), within, put(body), repeatable
             )
             if edge is not None:
                 row = (*edge(first[-1]), *edge(last[-1]), *row)
@@ -323,94 +316,10 @@ class _Merged:
         self, item: Var, first: Expr, last: Expr, body: Sequence[Stmt], ndim: int
     ) -> tuple[Stmt, ...]:
         end = self._assigned("end", Binary(INT64, "add", last, _ONE))
-        return (self._strided(item, first, end, body, True, ndim),)
+        return (self._loops().strided(item, first, end, body, True, ndim),)
 
-    def _strided(
-        self,
-        item: Var,
-        start: Expr,
-        end: Expr,
-        body: Sequence[Stmt],
-        guarded: bool,
-        ndim: int,
-        ahead: Callable[[Expr], tuple[Stmt, ...]] | None = None,
-    ) -> Stmt:
-        """The loop of a group's work-items over the items from ``start`` up to ``end`` of a part
-        of ``ndim`` dimensions; unless ``guarded``, there are as many as the group has, or more, and
-        the last step ends with the last of them.  ``ahead`` is for the first item of a step."""
-        loop = Var(INT64, self.names.fresh("start"))
-        size = lanes_of(ndim, self.local_range)[-1]
-        lane = ItemQuery("local_id", len(self.local_range) - 1)
-        if size > self.local_range[-1]:
-            lane = ItemQuery("local_linear_id", 0)
-        inside = tuple(body)
-        if guarded:
-            inside = (If(Compare("lt", item, end), inside),)
-        step = Const(INT64, size)
-        from_: Expr = loop if guarded else _call("minimum", loop, Binary(INT64, "sub", end, step))
-        chosen = Assign(item.name, Binary(INT64, "add", from_, lane))
-        before = () if ahead is None else ahead(loop)
-        return For(loop.name, start, end, step, (*before, chosen, *inside))
-
-    def _parted_row(
-        self,
-        item: Var,
-        row: tuple[Expr, Expr],
-        low: Expr,
-        high: Expr,
-        where: Sequence[Expr],
-        body: Sequence[Stmt],
-        inner: Sequence[Stmt],
-        repeatable: bool,
-        ahead: Callable[[Expr], tuple[Stmt, ...]] | None,
-    ) -> tuple[Stmt, ...]:
-        """A row from the first to the last item with ``inner`` from ``low`` to ``high``, in whole
-        steps of the group, where all of ``where`` hold, and ``body`` before and behind.  Where that
-        is ``repeatable``, the last step ends with ``high`` and does some items a second time, and a
-        few items before or behind are done by all of the group, one by one, so that nothing is done
-        under masks, which takes as long as several steps."""
-        first, last = row
-        size, ndim = self.local_range[-1], len(self.local_range)
-        behind = Binary(INT64, "add", last, _ONE)
-        start, end = self._variable("inner", INT64), self._variable("outer", INT64)
-        inner_start, inner_end = Var(INT64, start), Var(INT64, end)
-        from_, to = self._variable("low", INT64), self._variable("high", INT64)
-        low_, high_ = Var(INT64, from_), Var(INT64, to)
-        count = Binary(INT64, "add", Binary(INT64, "sub", high_, low_), _ONE)
-        whole = Binary(INT64, "and", count, Const(INT64, -size))
-        done = count if repeatable else whole
-        find: Stmt = If(
-            Compare("ge", count, Const(INT64, size)),
-            (Assign(start, low_), Assign(end, Binary(INT64, "add", low_, done))),
-        )
-        found: tuple[Stmt, ...] = (Assign(from_, low), Assign(to, high), find)
-        if where:
-            condition = where[0]
-            for each in where[1:]:
-                condition = Logical("and", condition, each)
-            found = (If(condition, found),)
-        part = Var(INT64, self.names.fresh("part"))
-        is_first = Compare("eq", part, Const(INT64, 0))
-        stop, begin = self._variable("stop", INT64), self._variable("begin", INT64)
-        begin_, stop_ = Var(INT64, begin), Var(INT64, stop)
-        edge = self._strided(item, begin_, stop_, body, True, ndim)
-        if repeatable:
-            one = Var(INT64, self.names.fresh("one"))
-            alone = For(one.name, begin_, stop_, _ONE, (Assign(item.name, one), *body))
-            few = Binary(INT64, "sub", stop_, begin_)
-            edge = If(Compare("le", few, Const(INT64, MOST_ALONE)), (alone,), (edge,))
-        edges = (
-            Assign(begin, Select(INT64, is_first, first, inner_end)),
-            Assign(stop, Select(INT64, is_first, inner_start, behind)),
-            edge,
-            If(is_first, (self._strided(item, inner_start, inner_end, inner, False, ndim, ahead),)),
-        )
-        return (
-            Assign(start, behind),
-            Assign(end, behind),
-            *found,
-            For(part.name, Const(INT64, 0), Const(INT64, 2), _ONE, edges),
-        )
+    def _loops(self) -> RowLoops:
+        return RowLoops(self.local_range, self.names.fresh, self._variable)
 
     def _begins_where_vectors_do(self, part: TilePart, interior: Interior | None) -> bool:
         """Whether the inner part of a part's rows, as of its tiles, begins at a whole step of the
@@ -469,14 +378,6 @@ class _Merged:
         return self.tiles[number]
 
 
-def lanes_of(ndim: int, local_range: tuple[int, ...]) -> tuple[int, ...]:
-    """The work-items of a group side by side in each dimension of a part: in one dimension all, and
-    one in those that the group has not."""
-    if ndim == 1:
-        return (prod(local_range),)
-    return (1,) * (ndim - len(local_range)) + local_range[-ndim:]
-
-
 _ONE = Const(INT64, 1)
 
 
@@ -487,9 +388,3 @@ def _group(dim: int) -> Expr:
 def _call(function: str, a: Expr, b: Expr) -> Expr:
     return Call(INT64, function, (a, b))
 
-
-def _folded(function: str, values: Sequence[Expr]) -> Expr:
-    whole = values[0]
-    for value in values[1:]:
-        whole = _call(function, whole, value)
-    return whole

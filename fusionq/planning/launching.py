@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import Sized
 from fusionq.base.target import LaunchShape, Target
-from fusionq.codegen.launch_shape import launch_shape
+from fusionq.codegen.launch_shape import launch_shape, launch_shape_of_rows
 from fusionq.planning.plan import StagePlan
 
 
@@ -25,6 +25,8 @@ def launch_shape_of(
         rows = (-(-n // size) * size for n, size in zip(extents[1:], local[1:], strict=True))
         return LaunchShape((groups * local[0], *rows), local)
     space = (extents.size,) if stage.mode == "linear" else tuple(extents)
+    if stage.kernel.row_lanes is not None:
+        return launch_shape_of_rows(space, stage.kernel.row_lanes, target)
     if stage.local_range is None:
         ends: set[int] = set()
         if len(space) == 1:

@@ -13,6 +13,7 @@ from fusionq.base.frozen import dataclass
 from fusionq.base.target import Target
 from fusionq.codegen.interior import parted, parted_items
 from fusionq.codegen.private_reductions import private_reductions, with_reductions
+from fusionq.codegen.row_loops import lanes_of
 from fusionq.codegen.row_segments import row_segments
 from fusionq.ir.nodes import ArrayParam, Const, Kernel, Param, Persistent, StageCode
 from fusionq.ir.side_by_side import side_by_side
@@ -22,7 +23,6 @@ from fusionq.megakernel.evaluate import evaluate
 from fusionq.megakernel.schedule import pipelined, tiling_of
 from fusionq.megakernel.tiles import extents_of, tiled
 from fusionq.passes.fuse import FusedKernel
-from fusionq.passes.overlapped_tiles import lanes_of
 from fusionq.passes.sources import (
     ArgumentSource,
     ExtentSource,

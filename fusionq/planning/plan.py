@@ -30,6 +30,7 @@ __all__ = [
     "Became",
     "Dependence",
     "ExtentSource",
+    "Guards",
     "OverlappedTiling",
     "ParamSource",
     "Plan",
@@ -131,6 +132,15 @@ class SidePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Guards:
+    """Conditions on ids, as text: ``bounds`` of the compiler's loop over work-items, and what holds
+    ``inside`` of rows, whose code has no such condition."""
+
+    bounds: tuple[str, ...]
+    inside: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StagePlan:
     """Submissions that run as one launch.
 
@@ -160,6 +170,9 @@ class StagePlan:
     """Of stages that run side by side: each of them, in order."""
     extents: tuple[ExtentSource, ...] = ()
     """Where the linear ids of ``geometry`` are done as rows: the sources of the range's extents."""
+    guards: Guards | None = None
+    """What becomes of conditions on ids, where they would be masks and there are no registers for
+    such; None where there are none."""
 
     @property
     def present(self) -> tuple[int, ...]:

@@ -26,6 +26,7 @@ from fusionq.passes.symbol_sources import of_members
 from fusionq.planning.plan import SidePlan, StagePlan
 from fusionq.planning.promotion import Moved
 from fusionq.planning.small_sizes import demand_small_sizes
+from fusionq.planning.split_launches import SplitLaunches
 from fusionq.planning.stages import Stage, barriers_of
 from fusionq.planning.streamed_launches import StreamedLaunches
 
@@ -50,6 +51,7 @@ class StageKernels:
         self._questions = questions
         self._device = device
         self._streamed = StreamedLaunches(target, questions.validity)
+        self._split = SplitLaunches(questions.submissions, target, questions.validity)
         self._absent = absent
         self._written: set[int] | None = None
         """The groups of memory that the list writes."""
@@ -143,17 +145,21 @@ class StageKernels:
         """The launch of a stage, whose kernel is ``fused``."""
         absent = self.absent_of(stage.members)
         geometry = largest(self._questions.submissions, stage.members)
+        items = global_range(self._questions.submissions[geometry])
+        kernel = self._streamed.kernel(fused.kernel, items)
+        guards = None
+        if stage.space.local_range is None:
+            kernel, guards = self._split.launched(kernel, fused.sources, items)
         return StagePlan(
             submissions=(*stage.members, *absent),
-            kernel=self._streamed.kernel(
-                fused.kernel, global_range(self._questions.submissions[geometry])
-            ),
+            kernel=kernel,
             sources=tuple(fused.sources[p.name] for p in fused.kernel.params),
             geometry=geometry,
             mode=stage.space.mode,
             local_range=stage.space.local_range,
             boundary=stage.boundary,
             absent=absent,
+            guards=guards,
         )
 
     def side_by_side(self, stages: Sequence[tuple[Stage, FusedKernel]]) -> StagePlan:

@@ -8,7 +8,7 @@ from math import ceil, prod
 
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import Target
-from fusionq.passes.overlapped_tiles import lanes_of
+from fusionq.codegen.row_loops import lanes_of
 from fusionq.passes.sliding_window import ring_of
 
 Box = tuple[int, ...]

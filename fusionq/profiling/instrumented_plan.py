@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fusionq.analysis.submission import Submission
 from fusionq.base.errors import ArgumentError
 from fusionq.base.target import Target
+from fusionq.codegen.split_rows import along_rows
 from fusionq.ir.nodes import Clock, Kernel, Persistent
 from fusionq.ir.verifier import verify
 from fusionq.planning.plan import Plan
@@ -54,7 +55,7 @@ def instrumented(
     """``plan`` with kernels that record, and each launch's records; of launch k one work-group in
     ``every[k]`` records."""
     lowered: list[Lowered | LoweredPersistent] = []
-    stages = [replace(stage, kernel=stage.numbered_kernel) for stage in plan.stages]
+    stages = [replace(stage, kernel=along_rows(stage.numbered_kernel)) for stage in plan.stages]
     for stage, one_in in zip(stages, every, strict=True):
         scope = Scope(plan, stage, submissions, target.device)
         body = stage.kernel.body[0] if stage.kernel.body else None

@@ -102,7 +102,9 @@ class ReportedStage:
     counts the work-group barriers in the kernel, the kernels' own and ``inserted``.
     ``work_group_chosen``: by fusionq, where no submission fixed it.  ``tiled``: of a persistent
     kernel, the stages inside it.  ``side_by_side``: the submissions of each part, where parts of
-    the launch's work-groups do them.
+    the launch's work-groups do them.  On CPUs without registers for masks ``loop_bounds`` are the
+    conditions on ids that bound the compiler's loop over work-items, and ``inside_rows`` those that
+    hold inside of a launch's rows, where they are not asked for; others are masks.
     """
 
     submissions: tuple[int, ...]
@@ -114,6 +116,8 @@ class ReportedStage:
     work_group_chosen: bool = False
     tiled: tuple[ReportedTiledStage, ...] = ()
     side_by_side: tuple[tuple[int, ...], ...] = ()
+    loop_bounds: tuple[str, ...] = ()
+    inside_rows: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -178,6 +182,8 @@ class ReportModel:
                 stage.local_range is not None and not self._fixes_groups(stage),
                 _tiled(stage, schedule),
                 tuple(part.submissions for part in stage.beside),
+                () if stage.guards is None else stage.guards.bounds,
+                () if stage.guards is None else stage.guards.inside,
             )
             for stage, schedule in zip_longest(self.plan.stages, self.schedules)
         )
@@ -288,6 +294,8 @@ class ReportModel:
                     "inserted_barriers": [asdict(barrier) for barrier in stage.inserted],
                     "tiled_stages": [asdict(tiled) for tiled in stage.tiled],
                     "side_by_side": [list(part) for part in stage.side_by_side],
+                    "loop_bounds": list(stage.loop_bounds),
+                    "inside_rows": list(stage.inside_rows),
                 }
                 for stage in self.stages
             ],

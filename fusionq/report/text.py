@@ -153,6 +153,12 @@ def _launch(
     if stage.side_by_side:
         parts = (" ".join(f"[{numbering.of(s)}]" for s in part) for part in stage.side_by_side)
         found.append([("  side by side: ", "green"), (" | ".join(parts), "")])
+    for what, conditions in (
+        ("bounds of the loop over work-items", stage.loop_bounds),
+        ("not asked inside of rows", stage.inside_rows),
+    ):
+        if conditions:
+            found.append([(f"  {what}: ", "green"), (shortened(", ".join(conditions)), "")])
     return [*found, *(_tiled_lines(stage) if stage.tiled else _members(report, stage, numbering))]
 
 

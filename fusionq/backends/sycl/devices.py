@@ -82,6 +82,7 @@ def _check_backend(device: Any) -> None:
 
 def device_info(device: Any) -> DeviceInfo:
     """What the compiler needs to know of a ``dpctl.SyclDevice``."""
+    masks = not device.is_cpu or device.native_vector_width_float >= _MASKED_FLOATS
     return DeviceInfo(
         name=device.name,
         vendor=device.vendor,
@@ -97,7 +98,8 @@ def device_info(device: Any) -> DeviceInfo:
         private_memory_bytes=device.global_mem_size if device.is_cpu else None,
         sub_group_sizes=tuple(size for size in device.sub_group_sizes if not size & size - 1),
         yields_processor=_yields_processor(device),
-        masks_vectors=not device.is_cpu or device.native_vector_width_float >= _MASKED_FLOATS,
+        masks_vectors=masks,
+        splits_rows=not masks and max(device.sub_group_sizes, default=0) >= _MOST_LANES,
         streams_stores=bool(device.is_cpu and device.sycl_platform.name == "Intel(R) OpenCL"),
     )
 

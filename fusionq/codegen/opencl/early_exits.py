@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fusionq.codegen.group_conditions import FENCE
 from fusionq.codegen.loop_bounds import only_condition
 from fusionq.codegen.scoping import Body
 from fusionq.ir.functions import SAME_TYPE_FUNCTIONS
@@ -29,16 +30,12 @@ from fusionq.ir.nodes import (
     Const,
     Expr,
     Extent,
-    Fence,
     For,
     Param,
     Stmt,
 )
 from fusionq.ir.range_guard import range_guard
 from fusionq.ir.walk import expressions, statements
-
-FENCE = Fence("relaxed", "work_item")
-"""It orders nothing, and compilers do not look behind it."""
 
 
 def shielded(body: Body) -> Body:

@@ -36,9 +36,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fusionq.codegen.group_conditions import inside, skipped_outside
+from fusionq.codegen.group_conditions import FENCE, inside, skipped_outside
 from fusionq.codegen.loop_bounds import only_condition, with_loop_bounds
-from fusionq.codegen.opencl.early_exits import FENCE
 from fusionq.codegen.scoping import Body
 from fusionq.ir.nodes import Barrier, If, Stmt
 from fusionq.ir.range_guard import range_guard

@@ -32,9 +32,13 @@ class DpexBackend(SyclBackend):
         # With oneAPI 2024.2 a launch was seen to begin before one of another queue, whose event it
         # was given, had ended (once in three runs of the conformance suite).
         self._order.waits_on_host = True
-        # numba-dpex compiles neither, and group functions stay calls, which are refused.
+        # numba-dpex compiles none of these, and group functions stay calls, which are refused.
         device = replace(
-            self.info, persistent_kernels=False, has_fp16=False, float_groups="unordered"
+            self.info,
+            persistent_kernels=False,
+            has_fp16=False,
+            float_groups="unordered",
+            splits_rows=False,
         )
         self.target = replace(self.target, device=device)
 

@@ -1,0 +1,172 @@
+"""Loops of a work-group, whose work-items are lanes of a vector, over the items of a row.
+
+    for first in range(begin, end, lanes):
+        item = first + local id
+        body
+
+Part of a row may have code of its own, without conditions that hold there (``interior``): index-set
+splitting.  Where it changes nothing to do an item twice, hardly any of a row is done under masks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from fusionq.base.frozen import dataclass
+from fusionq.ir.nodes import (
+    Assign,
+    Binary,
+    Call,
+    Compare,
+    Const,
+    Expr,
+    For,
+    If,
+    ItemQuery,
+    Logical,
+    Select,
+    Stmt,
+    Var,
+)
+from fusionq.ir.types import INT64, ScalarType
+
+MOST_ALONE = 4
+"""Items before or behind the inner part of a row that are done one by one."""
+
+_FAR = 1 << 61
+"""Beyond all ids, and so near that the difference of two bounds does not wrap."""
+
+_ZERO, _ONE = Const(INT64, 0), Const(INT64, 1)
+
+Ahead = Callable[[Expr], tuple[Stmt, ...]]
+"""What is done before a step, for its first item."""
+
+
+def lanes_of(ndim: int, local_range: tuple[int, ...]) -> tuple[int, ...]:
+    """The work-items of a group side by side in each dimension of ``ndim``: in one dimension all,
+    and one in those that the group has not."""
+    if ndim == 1:
+        return (prod(local_range),)
+    return (1,) * (ndim - len(local_range)) + local_range[-ndim:]
+
+
+def folded(function: str, values: Sequence[Expr]) -> Expr:
+    """The ``function`` of two integers of all ``values``."""
+    whole = values[0]
+    for value in values[1:]:
+        whole = Call(INT64, function, (whole, value))
+    return whole
+
+
+@dataclass(frozen=True)
+class InnerRow:
+    """The items of a row from the greatest to the least of ``low`` and ``high`` do ``body``, in
+    whole steps of the group, if all of ``where`` hold; ``ahead`` of a step."""
+
+    low: Expr
+    high: Expr
+    where: tuple[Expr, ...]
+    body: Sequence[Stmt]
+    ahead: Ahead | None = None
+
+
+@dataclass(frozen=True)
+class RowLoops:
+    """Makes them for groups of ``local_range``.  ``fresh`` gives names of loops, ``variable`` those
+    of variables of a type, as close to a wanted one as can be."""
+
+    local_range: tuple[int, ...]
+    fresh: Callable[[str], str]
+    variable: Callable[[str, ScalarType], str]
+
+    def strided(
+        self,
+        item: Var,
+        start: Expr,
+        end: Expr,
+        body: Sequence[Stmt],
+        guarded: bool,
+        ndim: int,
+        ahead: Ahead | None = None,
+    ) -> Stmt:
+        """The loop over the items from ``start`` up to ``end`` of a row of ``ndim`` dimensions;
+        unless ``guarded``, there are as many as the group has, or more, and the last step ends with
+        the last of them.  ``ahead`` is for the first item of a step."""
+        loop = Var(INT64, self.fresh("start"))
+        size = lanes_of(ndim, self.local_range)[-1]
+        lane = ItemQuery("local_id", len(self.local_range) - 1)
+        if size > self.local_range[-1]:
+            lane = ItemQuery("local_linear_id", 0)
+        inside = tuple(body)
+        if guarded:
+            inside = (If(Compare("lt", item, end), inside),)
+        step = Const(INT64, size)
+        from_: Expr = loop
+        if not guarded:
+            from_ = Call(INT64, "minimum", (loop, Binary(INT64, "sub", end, step)))
+        chosen = Assign(item.name, Binary(INT64, "add", from_, lane))
+        before = () if ahead is None else ahead(loop)
+        return For(loop.name, start, end, step, (*before, chosen, *inside))
+
+    def parted(
+        self,
+        item: Var,
+        row: tuple[Expr, Expr],
+        inner: InnerRow,
+        body: Sequence[Stmt],
+        repeatable: bool,
+        masked: Sequence[Stmt] | None = None,
+    ) -> tuple[Stmt, ...]:
+        """A row from the first to the last item: ``inner`` as far as that goes, with ``body``
+        before and behind.  Where that is ``repeatable``, the last step ends with the inner part and
+        does some items a second time, and a few items before or behind are done by all of the
+        group, one by one, so that nothing is done under masks, which takes as long as several
+        steps.  ``masked``: what does ``body`` in steps of the group."""
+        first, last = row
+        size, ndim = self.local_range[-1], len(self.local_range)
+        behind = Binary(INT64, "add", last, _ONE)
+        start, end = self.variable("inner", INT64), self.variable("outer", INT64)
+        inner_start, inner_end = Var(INT64, start), Var(INT64, end)
+        from_, to = self.variable("low", INT64), self.variable("high", INT64)
+        low, high = Var(INT64, from_), Var(INT64, to)
+        count = Binary(INT64, "add", Binary(INT64, "sub", high, low), _ONE)
+        whole = Binary(INT64, "and", count, Const(INT64, -size))
+        done = count if repeatable else whole
+        find: Stmt = If(
+            Compare("ge", count, Const(INT64, size)),
+            (Assign(start, low), Assign(end, Binary(INT64, "add", low, done))),
+        )
+        least = Call(INT64, "minimum", (inner.low, Const(INT64, _FAR)))
+        most = Call(INT64, "maximum", (inner.high, Const(INT64, -_FAR)))
+        found: tuple[Stmt, ...] = (Assign(from_, least), Assign(to, most), find)
+        if inner.where:
+            condition = inner.where[0]
+            for each in inner.where[1:]:
+                condition = Logical("and", condition, each)
+            found = (If(condition, found),)
+        part = Var(INT64, self.fresh("part"))
+        is_first = Compare("eq", part, _ZERO)
+        stop, begin = self.variable("stop", INT64), self.variable("begin", INT64)
+        begin_, stop_ = Var(INT64, begin), Var(INT64, stop)
+        edge = self.strided(item, begin_, stop_, masked or body, True, ndim)
+        if repeatable:
+            one = Var(INT64, self.fresh("one"))
+            alone = For(one.name, begin_, stop_, _ONE, (Assign(item.name, one), *body))
+            few = Binary(INT64, "sub", stop_, begin_)
+            edge = If(Compare("le", few, Const(INT64, MOST_ALONE)), (alone,), (edge,))
+        steps = self.strided(
+            item, inner_start, inner_end, inner.body, False, ndim, inner.ahead
+        )
+        edges = (
+            Assign(begin, Select(INT64, is_first, first, inner_end)),
+            Assign(stop, Select(INT64, is_first, inner_start, behind)),
+            edge,
+            If(is_first, (steps,)),
+        )
+        return (
+            Assign(start, behind),
+            Assign(end, behind),
+            *found,
+            For(part.name, _ZERO, Const(INT64, 2), _ONE, edges),
+        )

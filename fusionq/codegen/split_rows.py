@@ -1,0 +1,175 @@
+"""A kernel over a plain range whose work-groups, the lanes of a vector each, go along rows: inside
+of what conditions bound in a loop of its own, without these (index-set splitting).
+
+    if i < n and j < m:                     for i in a group's rows:
+        if 0 < j < m - 1:                       for j in its items from 1 to m - 2:
+            b[i, j] = a[i, j - 1]     →             b[i, j] = a[i, j - 1]
+        else:                                   for j in its items before and behind:
+            b[i, j] = 0                             if 0 < j < m - 1: … else: …
+
+In the loop of a compiler over the work-items of a group such conditions are masks, and clamped
+indices gathered elements.  Conditions that are the same for a row stay, as they are no masks.  The
+rows and items of a range are dealt to the groups evenly, however many there are: launches of all
+sizes have one kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fusionq.base.frozen import dataclass
+from fusionq.codegen.group_conditions import FENCE, skipped_outside
+from fusionq.codegen.interior import MOST_NODES, Interior, interior_of, nodes_of
+from fusionq.codegen.row_loops import InnerRow, RowLoops, folded
+from fusionq.codegen.scoping import Body, flatten_blocks
+from fusionq.ir.nodes import (
+    ArrayParam,
+    Assign,
+    Binary,
+    Block,
+    Call,
+    Const,
+    Expr,
+    For,
+    If,
+    ItemQuery,
+    Kernel,
+    Stmt,
+    Store,
+    Var,
+    While,
+)
+from fusionq.ir.range_guard import range_guard
+from fusionq.ir.repeatable import is_repeatable
+from fusionq.ir.types import INT64, ScalarType
+from fusionq.ir.walk import expressions, rewrite, rewrite_body, statements
+
+_ONE = Const(INT64, 1)
+
+
+@dataclass(frozen=True)
+class SplitRows:
+    """``interior``: of the rows of ``body``, which a kernel does below ``extents`` in each
+    dimension."""
+
+    extents: tuple[Expr, ...]
+    body: Body
+    interior: Interior
+
+
+def split_rows(kernel: Kernel) -> SplitRows | None:
+    """How the rows of ``kernel`` can be split; None where work-items may not be done along rows,
+    or no condition bounds a part of one."""
+    body = flatten_blocks(kernel.body)
+    labels = tuple(s for s in body if isinstance(s, Block))
+    guard = range_guard([s for s in body if not isinstance(s, Block)])
+    if guard is None or guard.before or set(guard.limits) != set(range(kernel.ndim)):
+        return None
+    if nodes_of(body) > MOST_NODES or not _is_of_items(kernel):
+        return None
+    inside = (*labels, *guard.guard.then)
+    interior = interior_of(replace(kernel, body=inside), keeps_rows=True)
+    if interior is None:
+        return None
+    extents = tuple(guard.limits[d] for d in range(kernel.ndim))
+    return SplitRows(extents, inside, interior)
+
+
+def along_rows(kernel: Kernel) -> Kernel:
+    """``kernel``, whose rows can be split, for work-groups of ``row_lanes`` where it has such, as
+    those of one that goes along rows already."""
+    lanes = kernel.row_lanes
+    if lanes is None or kernel.sub_group_size == lanes:
+        return kernel
+    split = split_rows(kernel)
+    assert split is not None, "only kernels that can be split are marked"
+    names: list[tuple[str, ScalarType]] = []
+    taken = {s.var for s in statements(kernel.body) if isinstance(s, For)}
+    taken.update(p.name for p in (*kernel.params, *kernel.arrays))
+    taken.update(name for name, _ in kernel.variables)
+
+    def fresh(wanted: str) -> str:
+        name, number = f"row_{wanted}", 0
+        while name in taken:
+            number += 1
+            name = f"row_{wanted}_{number}"
+        taken.add(name)
+        return name
+
+    def variable(wanted: str, type: ScalarType) -> str:
+        names.append((fresh(wanted), type))
+        return names[-1][0]
+
+    last = kernel.ndim - 1
+    before: list[Stmt] = []
+
+    def assigned(wanted: str, value: Expr) -> Var:
+        made = Var(INT64, variable(wanted, INT64))
+        before.append(Assign(made.name, value))
+        return made
+
+    firsts: list[Var] = []
+    lasts: list[Var] = []
+    for d, extent in enumerate(split.extents):
+        share = assigned("share", _share(extent, d, lanes if d == last else 1))
+        first = assigned("first", Binary(INT64, "mul", ItemQuery("group_id", d), share))
+        end: Expr = Call(INT64, "minimum", (Binary(INT64, "add", first, share), extent))
+        firsts.append(first)
+        lasts.append(assigned("last", Binary(INT64, "sub", end, _ONE)))
+    items = [Var(INT64, fresh("item")) for _ in range(last)]
+    items.append(Var(INT64, variable("item", INT64)))
+
+    def expr(e: Expr) -> Expr:
+        return items[e.dim] if isinstance(e, ItemQuery) and e.query == "global_id" else e
+
+    def put(body: Sequence[Stmt]) -> Body:
+        return rewrite_body(body, expr)
+
+    def value(e: Expr) -> Expr:
+        return rewrite(e, expr)
+
+    inside = split.interior
+    inner = InnerRow(
+        folded("maximum", [firsts[last], *map(value, inside.lows)]),
+        folded("minimum", [lasts[last], *map(value, inside.highs)]),
+        tuple(map(value, inside.where)),
+        put(inside.body),
+    )
+    alone = {p.name for p in kernel.params if isinstance(p, ArrayParam) and p.restrict}
+    group = (1,) * last + (lanes,)
+    row = RowLoops(group, fresh, variable).parted(
+        items[last], (firsts[last], lasts[last]), inner, put(split.body),
+        is_repeatable(split.body, alone), put(skipped_outside(split.body, (FENCE,))),
+    )  # fmt: skip
+    for d in reversed(range(last)):
+        end = Binary(INT64, "add", lasts[d], _ONE)
+        row = (For(items[d].name, firsts[d], end, _ONE, row),)
+    return replace(
+        kernel,
+        variables=(*kernel.variables, *names),
+        body=(*before, *row),
+        sub_group_size=lanes,
+    )
+
+
+def _share(extent: Expr, dim: int, step: int) -> Expr:
+    """How many of an ``extent`` a work-group does, a multiple of ``step``."""
+    groups: Expr = ItemQuery("group_range", dim)
+    if step > 1:
+        groups = Binary(INT64, "mul", groups, Const(INT64, step))
+    rounded = Binary(INT64, "add", extent, Binary(INT64, "sub", groups, _ONE))
+    share = Binary(INT64, "floordiv", rounded, groups)
+    return Binary(INT64, "mul", share, Const(INT64, step)) if step > 1 else share
+
+
+def _is_of_items(kernel: Kernel) -> bool:
+    """Whether it makes no difference to work-items which of them are a group, or run at once."""
+    if kernel.sub_group_size is not None or any(a.space == "local" for a in kernel.arrays):
+        return False
+    plain = (Assign, Store, If, For, While, Block)
+    if not all(isinstance(s, plain) for s in statements(kernel.body)):
+        return False
+    queries = (e.query for e in expressions(kernel.body) if isinstance(e, ItemQuery))
+    return all(query == "global_id" for query in queries)
+

@@ -1,0 +1,317 @@
+"""Launches along rows, of which the inside has code without conditions: nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.kernels.library import Array
+from fusionq.planning import split_launches
+
+EXTREMES = (0, 1, -1, 5, 31, 64, 1 << 40, -(1 << 40), (1 << 63) - 1, -(1 << 63))
+ROWS = ((1, 1), (1, 15), (2, 16), (3, 17), (1, 33), (5, 130), (40, 2), (33, 100))
+
+
+@pytest.fixture
+def queue(sycl_queue: fq.FusionQueue, monkeypatch: pytest.MonkeyPatch) -> Iterator[fq.FusionQueue]:
+    """A queue of a CPU whose vectors have no registers for masks, all of whose rows are split that
+    can be."""
+    monkeypatch.setattr(split_launches, "LEAST_SAVED", 0.0)
+    monkeypatch.setattr(split_launches, "SHORTEST", 0)
+    monkeypatch.setattr(split_launches, "LEAST_INSIDE", -np.inf)
+    backend = sycl_queue._state.launcher.backend
+    if backend.target.device.kind != "cpu":
+        pytest.skip("rows are split on CPUs")
+    info = replace(backend.target.device, splits_rows=True, masks_vectors=False)
+    backend.target = replace(backend.target, device=info)
+    yield sycl_queue
+
+
+def run(
+    queue: fq.FusionQueue, kernel: Any, shape: tuple[int, ...], *more: Any, strategy: str = "auto"
+) -> fq.Report:
+    """The report of a kernel over ``shape``, once it has given what the reference backend gives."""
+    rng = np.random.default_rng(3)
+    a = rng.integers(-99, 99, shape).astype("float32")
+    b = rng.integers(-99, 99, shape).astype("float32")
+    expected = b.copy()
+    with fq.FusionQueue("reference") as reference:
+        reference.submit(kernel, fq.Range(*shape), a, expected, *more)
+    out = b.copy()
+    with fq.fusion(queue, strategy=strategy) as f:
+        queue.submit(kernel, fq.Range(*shape), a, out, *more)
+    queue.wait()
+    np.testing.assert_array_equal(out, expected)
+    return f.report
+
+
+def is_split(report: fq.Report) -> bool:
+    (stage,) = report.plan.stages
+    assert (stage.kernel.row_lanes is not None) == bool(report.stages[0].inside_rows)
+    return stage.kernel.row_lanes is not None
+
+
+# ----------------------------------------------------------------------------------- conditions
+@fq.kernel
+def with_else(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    if 0 < i < a.shape[0] - 1 and 0 < j < a.shape[1] - 1:
+        b[i, j] = a[i, j - 1] + a[i, j + 1] + a[i - 1, j] + a[i + 1, j]
+    else:
+        b[i, j] = -a[i, j]
+
+
+@fq.kernel
+def beside_others(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    b[i, j] = a[i, j] * 2
+    if j >= 2 and j + 3 < a.shape[1]:
+        b[i, j] = a[i, j - 2] + a[i, j + 3]
+    if i == 0:
+        b[i, j] = 7
+
+
+@fq.kernel
+def several(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    if i < a.shape[0] - 1 and j < a.shape[1] - 1:
+        b[i, j] = a[i + 1, j] - a[i, j + 1]
+    if i > 0 and j > 0:
+        b[i, j] = b[i, j] + a[i - 1, j] + a[i, j - 1]
+
+
+@fq.kernel
+def clamped(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    last = a.shape[1] - 1
+    b[i, j] = a[max(i - 1, 0), j] + a[i, max(j - 1, 0)] * 3 + a[i, min(j + 2, last)] * 5
+
+
+@fq.kernel
+def backwards(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    k = a.shape[1] - 1 - j
+    b[i, k] = a[i, k] if 200 - j > 3 else a[i, j]
+
+
+@fq.kernel
+def around(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    m = a.shape[1]
+    left = j - 1 if j > 0 else m - 1
+    b[i, j] = a[i, left] + a[i, (j + 1) % m] * 2 + a[(i - 1) % a.shape[0], j] * 4
+
+
+@fq.kernel
+def in_place(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    if j > 0:
+        b[i, j] = b[i, j] * 2 + a[i, j - 1]
+    else:
+        b[i, j] += 1
+
+
+@fq.kernel
+def in_loops(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    total = a[i, j]
+    for k in range(-3, 4):
+        if 0 <= j + k < a.shape[1]:
+            total += a[i, j + k] * k
+    kept = fq.PrivateArray(2, np.float32, fill_zeros=True)
+    kept[0] += total
+    if j < a.shape[1] - 4:
+        kept[1] = a[i, j + 4]
+    b[i, j] = kept[0] - kept[1]
+
+
+@fq.kernel
+def on_data(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    if j > 0 and a[i, j] > 0:
+        b[i, j] = a[i, j - 1]
+    elif a[i, j] < -50:
+        b[i, j] = 0
+    if j == 0:
+        return
+    b[i, j] += 1
+
+
+KERNELS = (
+    with_else, beside_others, several, clamped, backwards, around, in_place, in_loops, on_data,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
+def test_rows_of_all_lengths(queue: fq.FusionQueue, kernel: Any) -> None:
+    for shape in ROWS:
+        assert is_split(run(queue, kernel, shape))
+
+
+@fq.kernel
+def by_arguments(item: fq.Item, a: Array, b: Array, s: np.int64, t: np.int64) -> None:
+    i = item.get_id(0)
+    if s < i and i + 1 < t:
+        b[i] = a[i] * 3
+    elif i - 3 >= t:
+        b[i] = a[i] * 5
+    else:
+        b[i] = 1
+
+
+def test_guards_by_arguments_that_hold_nowhere_everywhere_and_in_between(
+    queue: fq.FusionQueue,
+) -> None:
+    for s in EXTREMES:
+        for t in EXTREMES:
+            assert is_split(run(queue, by_arguments, (77,), s, t))
+
+
+@fq.kernel
+def in_space(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    k = item.get_id(2)
+    inside = 0 < k < a.shape[2] - 1
+    if 0 < i < a.shape[0] - 1 and j > 0 and inside:
+        b[i, j, k] = a[i - 1, j, k] + a[i, j - 1, k] + a[i, j, k + 1] - a[i, j, k - 1]
+    else:
+        b[i, j, k] = 0
+
+
+def test_three_dimensions(queue: fq.FusionQueue) -> None:
+    for shape in ((1, 1, 1), (2, 3, 17), (4, 5, 40), (9, 1, 64)):
+        assert is_split(run(queue, in_space, shape))
+
+
+def test_ranges_without_work_items(queue: fq.FusionQueue) -> None:
+    run(queue, with_else, (0, 40))
+    run(queue, with_else, (40, 0))
+
+
+@pytest.mark.parametrize("strategy", ["fused", "unfused"])
+def test_lists_whose_guards_differ(queue: fq.FusionQueue, strategy: Any) -> None:
+    rng = np.random.default_rng(7)
+    given = [rng.integers(-9, 9, (21, 75)).astype("float32") for _ in range(4)]
+    results = []
+    for own in (queue, fq.FusionQueue("reference")):
+        a, b, c, d = (fq.Buffer(array.copy()) for array in given)
+        with fq.fusion(own, strategy=strategy) as f:
+            own.submit(several, fq.Range(21, 75), a, b)
+            own.submit(with_else, fq.Range(21, 75), a, c)
+            own.submit(in_place, fq.Range(21, 75), a, d)
+            own.submit(clamped, fq.Range(21, 75), a, b)
+        results.append([buffer.numpy().copy() for buffer in (b, c, d)])
+        if own is queue:
+            kernels = [stage.kernel for stage in f.report.plan.stages]
+            assert all(kernel.row_lanes is not None for kernel in kernels)
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_views_that_overlap_and_strides(queue: fq.FusionQueue) -> None:
+    """What is stored may be loaded by other names: rows are no longer repeatable."""
+    whole = np.arange(64 * 80, dtype="float32").reshape(64, 80)
+    views = (
+        (whole[:, :60], whole[:, 20:]), (whole[::2, ::2], whole[1::2, 1::2]),
+        (whole[::-1], whole[::-1].copy()), (whole.T[:50], np.zeros((50, 64), "float32")),
+    )  # fmt: skip
+    for a, b in views:
+        given = whole.copy()
+        other = b.copy()
+        results = []
+        for own in (queue, fq.FusionQueue("reference")):
+            whole[...], b[...] = given, other
+            own.submit(fused_rows, fq.Range(*b.shape), a, b)
+            own.wait()
+            results.append((whole.copy(), b.copy()))
+        whole[...] = given
+        for one, another in zip(*results, strict=True):
+            np.testing.assert_array_equal(one, another)
+
+
+@fq.kernel
+def fused_rows(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    if 0 < j < b.shape[1] - 1:
+        b[i, j] = b[i, j] + 1
+    else:
+        b[i, j] = -b[i, j]
+
+
+# ------------------------------------------------------------------------------------- the others
+@fq.kernel
+def bounded(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    if 0 < j < a.shape[1] - 1:
+        b[i, j] = a[i, j - 1]
+
+
+@fq.kernel
+def by_rows(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    if i > 0:
+        b[i, j] = a[i - 1, j]
+    else:
+        b[i, j] = 0
+
+
+def test_what_is_no_mask_is_left_alone(queue: fq.FusionQueue) -> None:
+    assert not is_split(run(queue, by_rows, (20, 70)))
+    report = run(queue, bounded, (20, 70))
+    assert not is_split(report)
+    assert report.stages[0].loop_bounds == (
+        "item.get_id(1) >= 1", "item.get_id(1) < a.shape[1] - 1",
+    )  # fmt: skip
+    assert "bounds of the loop over work-items: item.get_id(1) >= 1" in str(report)
+
+
+def test_the_report_says_what_is_not_asked_inside(queue: fq.FusionQueue) -> None:
+    report = run(queue, with_else, (20, 70))
+    inside = ("0 < item.get_id(1)", "item.get_id(1) < a.shape[1] - 1")
+    assert report.stages[0].inside_rows == inside
+    assert f"not asked inside of rows: {', '.join(inside)}" in str(report)
+    assert report.to_dict()["stages"][0]["inside_rows"] == list(inside)
+
+
+def test_a_profile_runs_along_rows(queue: fq.FusionQueue) -> None:
+    a = np.arange(40 * 70, dtype="float32").reshape(40, 70)
+    expected, out = np.zeros_like(a), np.zeros_like(a)
+    with fq.FusionQueue("reference") as reference:
+        reference.submit(with_else, fq.Range(40, 70), a, expected)
+    with fq.profile(queue, compare=False) as profile, fq.fusion(queue):
+        queue.submit(with_else, fq.Range(40, 70), a, out)
+    queue.wait()
+    np.testing.assert_array_equal(out, expected)
+    assert "with_else" in str(profile)
+
+
+def test_checked_runs_ask_for_all(queue: fq.FusionQueue) -> None:
+    a = np.arange(40 * 70, dtype="float32").reshape(40, 70)
+    with pytest.raises(fq.ArgumentError), fq.fusion(queue, check=True):
+        queue.submit(beyond, fq.Range(40, 70), a, np.zeros_like(a))
+
+
+@fq.kernel
+def beyond(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    k = item.get_id(1) + a.shape[1] * (a[0, 0] == 0)
+    b[i, j] = a[i, k] if j > 0 else a[i, j]
