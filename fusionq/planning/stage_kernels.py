@@ -146,10 +146,11 @@ class StageKernels:
         absent = self.absent_of(stage.members)
         geometry = largest(self._questions.submissions, stage.members)
         items = global_range(self._questions.submissions[geometry])
-        kernel = self._streamed.kernel(fused.kernel, items)
-        guards = None
+        kernel, guards = fused.kernel, None
         if stage.space.local_range is None:
             kernel, guards = self._split.launched(kernel, fused.sources, items)
+        if kernel.row_lanes is None:
+            kernel = self._streamed.kernel(kernel, items)
         return StagePlan(
             submissions=(*stage.members, *absent),
             kernel=kernel,

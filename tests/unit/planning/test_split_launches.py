@@ -11,6 +11,7 @@ import pytest
 import fusionq as fq
 from fusionq.base.options import FusionOptions
 from fusionq.codegen.split_rows import split_rows
+from fusionq.ir.printer import print_kernel
 from fusionq.planning.launching import launch_shape_of
 from fusionq.planning.planner import holds_for, make_plan
 from tests.unit.lists import submissions
@@ -28,6 +29,12 @@ def with_else(item: fq.Item, a, b):
         b[i, j] = a[i, j - 1]
     else:
         b[i, j] = 0
+
+
+@fq.kernel
+def clamped(item: fq.Item, a, b):
+    i, j = item.get_id(0), item.get_id(1)
+    b[i, j] = a[i, max(j - 1, 0)]
 
 
 @fq.kernel
@@ -121,6 +128,14 @@ def test_stages_that_are_alike_share_a_kernel():
     options = FusionOptions(strategy="unfused")
     kernels = {id(s.kernel) for s in make_plan(submissions(*steps), options, WITHOUT_MASKS).stages}
     assert len(kernels) == 1
+
+
+def test_rows_that_are_split_are_not_stored_around_the_caches():
+    info = replace(WITHOUT_MASKS.device, streams_stores=True)
+    target = replace(WITHOUT_MASKS, device=info, cache_bytes=0)
+    plan = planned(listed(clamped, (2000, 2000)), target)
+    assert lanes(plan) is not None
+    assert "# non-temporal" not in print_kernel(plan.stages[0].kernel)
 
 
 @pytest.mark.parametrize("shape", [(1000, 1000), (3, 100_000), (100_000, 130)])
