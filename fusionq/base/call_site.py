@@ -7,7 +7,7 @@ import linecache
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import islice
@@ -64,25 +64,37 @@ def argument_error(message: str) -> ArgumentError:
 def user_line(above: int = 0) -> tuple[str, int, str]:
     """What ``user_span`` consists of; one and the same object for one place of the program.
     ``above`` as of ``user_frame``."""
-    frame = user_frame(1 + above)
+    return _place_of(user_frame(1 + above))[1]
+
+
+def user_call(above: int = 0) -> Hashable:
+    """Equal for calls of one name on one line of the user's, if that has no other such call."""
+    return _place_of(user_frame(1 + above))[2]
+
+
+def _place_of(frame: FrameType | None) -> tuple[CodeType | None, tuple[str, int, str], Hashable]:
+    """A frame's function, its line, and what tells its call from others."""
     if frame is None:
-        return "<unknown>", 0, ""
+        return None, _UNKNOWN, _UNKNOWN
     code = frame.f_code
     place = id(code), frame.f_lasti
     known = _lines.get(place)
     if known is None:
         file, number = code.co_filename, frame.f_lineno or 0
         line = file, number, linecache.getline(file, number, frame.f_globals).strip()
+        alone = len(_METHODS.findall(line[2])) < 2
         if len(_lines) >= MOST_LINES:
             _lines.clear()
-        known = _lines[place] = code, line
-    return known[1]
+        known = _lines[place] = code, line, line if alone else (line, code, frame.f_lasti)
+    return known
 
+
+_UNKNOWN = "<unknown>", 0, ""
 
 MOST_LINES = 4096
 """Calls of the user's whose lines are known."""
 
-_lines: dict[tuple[int, int], tuple[CodeType, tuple[str, int, str]]] = {}
+_lines: dict[tuple[int, int], tuple[CodeType, tuple[str, int, str], Hashable]] = {}
 """By the function, which is kept so that no other has its id, and the instruction."""
 
 
@@ -132,7 +144,18 @@ def argument_labels(span: Span, names: tuple[str, ...]) -> tuple[str, ...]:
     the user's source, for example ``tmp1``; the kernel's own parameter ``names`` where that cannot
     be told."""
     candidates = {labels for labels in _labels_at(span) if len(labels) == len(names)}
+    if len(candidates) > 1:
+        _ambiguous[span] = frozenset().union(*candidates)
     return candidates.pop() if len(candidates) == 1 else names
+
+
+def ambiguous_labels(span: Span) -> frozenset[str]:
+    """What arguments at ``span`` are called where several calls are there and Python does not tell
+    which is which, so that ``argument_labels`` has given parameters' names; else none."""
+    return _ambiguous.get(span, frozenset())
+
+
+_ambiguous: dict[Span, frozenset[str]] = {}
 
 
 _ARGUMENTS = {"submit": slice(2, None), "memcpy": slice(2), "fill": slice(2)}
@@ -143,14 +166,10 @@ _METHODS = re.compile(r"\b(?:submit|memcpy|fill)\b")
 
 def _labels_at(span: Span) -> Iterator[tuple[str, ...]]:
     """The argument labels of the calls of such methods at ``span``: of the user's that is being
-    made, if that is the only one on the line, else of all that reach over it."""
+    made, where Python knows its place, else of all that reach over it."""
     frame = user_frame()
-    if (
-        frame is not None
-        and (frame.f_code.co_filename, frame.f_lineno) == (span.file, span.line)
-        and len(_METHODS.findall(span.text)) == 1
-    ):
-        found = _labels_of_call(frame.f_code, frame.f_lasti)
+    if frame is not None and (frame.f_code.co_filename, frame.f_lineno) == (span.file, span.line):
+        found = labels_of_call(frame.f_code, frame.f_lasti)
         if found is not None:
             yield found
             return
@@ -160,7 +179,7 @@ def _labels_at(span: Span) -> Iterator[tuple[str, ...]]:
 
 
 @lru_cache(maxsize=1024)
-def _labels_of_call(code: CodeType, instruction: int) -> tuple[str, ...] | None:
+def labels_of_call(code: CodeType, instruction: int) -> tuple[str, ...] | None:
     """The argument labels of the call at an instruction (PEP 657); None where Python does not know
     its place, or no plain call of such a method is there.
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fusionq.base import version
+from fusionq.base.articles import with_article
 
 
 def digest(*parts: object) -> str:
@@ -34,7 +35,7 @@ def _text(value: object) -> str:
     if is_dataclass(value) and not isinstance(value, type):
         members = (_text(getattr(value, name)) for name in _compared(type(value)))
         return f"{type(value).__qualname__}({','.join(members)})"
-    raise TypeError(f"a {type(value).__name__} in the key of a cache entry: {value!r}")
+    raise TypeError(f"{with_article(type(value).__name__)} in the key of a cache entry: {value!r}")
 
 
 @lru_cache(maxsize=256)

@@ -14,6 +14,8 @@ from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
+from fusionq.base.articles import with_article
+
 T = TypeVar("T")
 Known = dict[tuple[int, type], Any]
 """What the data of an instance, by identity, has been decoded to."""
@@ -50,7 +52,7 @@ def _encoded(value: object, known: dict[int, Any]) -> Any:
             members = [_encoded(getattr(value, name), known) for name in names]
             data = known[id(value)] = [type(value).__name__, *members]
         return data
-    raise TypeError(f"a {type(value).__name__} cannot be kept as data: {value!r}")
+    raise TypeError(f"{with_article(type(value).__name__)} cannot be kept as data: {value!r}")
 
 
 def decode(type: type[T], data: Any) -> T:

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from fusionq.base.articles import with_article
 from fusionq.frontend.captures import MISSING, UNSEEN, static_object
 from fusionq.frontend.complex_numbers import Element, complex_constant
 from fusionq.frontend.conditions import MOST_CHAINED
@@ -104,7 +105,7 @@ class Expressions(RecordAssignments):
             self.fail(node, "... is not supported", "Write a slice for each dimension: a[i, :].")
         self.fail(
             node,
-            f"a {type(node.value).__name__} literal",
+            f"{with_article(type(node.value).__name__)} literal",
             "Kernels compute with bool, integers and floating point.",
         )
 
@@ -155,7 +156,7 @@ class Expressions(RecordAssignments):
         if isinstance(obj, (str, bytes, dict, set, np.generic)):
             self.fail(
                 node,
-                f"{name} is a {type(obj).__name__}",
+                f"{name} is {with_article(type(obj).__name__)}",
                 "Constants are bool, int, float, NumPy scalars, tuples, lists and small arrays of "
                 "these; pass anything else as an argument.",
             )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NoReturn, overload
 
+from fusionq.base.articles import with_article
 from fusionq.base.call_site import argument_labels, user_span
 from fusionq.base.errors import ArgumentError, KernelLanguageError
 from fusionq.base.options import ErrorModel, check_names
@@ -269,7 +270,7 @@ def _argument_problem(argument: object) -> str | None:
         return None
     if isinstance(argument, (ScalarType, LocalType, TupleType, ReductionType)):
         return None
-    return f"is a {type(argument).__name__}; pass arrays and numbers"
+    return f"is {with_article(type(argument).__name__)}; pass arrays and numbers"
 
 
 def _item_kind(callee: Callee) -> ItemKind | None:

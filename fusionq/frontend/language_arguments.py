@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import TypeAlias, TypeVar, cast
 
+from fusionq.base.articles import with_article
 from fusionq.base.frozen import dataclass
 from fusionq.frontend.expressions import Expressions
 from fusionq.frontend.values import ObjectValue, Scalar, Value
@@ -54,7 +55,7 @@ class LanguageArguments(Expressions):
         if not isinstance(member, kind):
             self.fail(
                 argument.node,
-                f"{name} is a {kind.__name__}, known at compile time",
+                f"{name} is {with_article(kind.__name__)}, known at compile time",
                 f"Write one of its members, e.g. {default}.",
             )
         return member

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from fusionq.base.articles import with_article
 from fusionq.frontend.draft import negated
 from fusionq.frontend.state import FunctionState
 from fusionq.frontend.typing_rules import (
@@ -91,7 +92,7 @@ class Operators(FunctionState):
         if scalar is None:
             self.fail(
                 node,
-                f"this constant expression gives a {type(result).__name__}",
+                f"this constant expression gives {with_article(type(result).__name__)}",
                 "Kernels compute with bool, integers and floating point.",
             )
         return Constant(scalar, result)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from fusionq.base.articles import with_article
 from fusionq.base.span import NO_SPAN, Span
 from fusionq.ir.array_reductions import array_reductions
 from fusionq.ir.expression_verifier import ExpressionVerifier, VerificationError
@@ -146,7 +147,7 @@ class _Verifier(ExpressionVerifier):
                 self._loop("", stmt.body)
             case Break() | Continue():
                 if not self._loops:
-                    self._fail(f"a {type(stmt).__name__.lower()} outside a loop")
+                    self._fail(f"{with_article(type(stmt).__name__.lower())} outside a loop")
             case Block():
                 self._body(stmt.body)
             case Barrier() if self._items is not None:
@@ -292,7 +293,7 @@ class _Verifier(ExpressionVerifier):
     def _record(self, stmt: Record) -> None:
         instant = stmt.kind in ("mark", "counter")
         if (stmt.phase == "instant") != instant:
-            self._fail(f"the {stmt.phase} of a {stmt.kind}")
+            self._fail(f"the {stmt.phase} of {with_article(stmt.kind)}")
         if stmt.kind == "counter" and stmt.payload is None:
             self._fail(f"counter '{stmt.region}' counts nothing")
         if stmt.payload is not None:

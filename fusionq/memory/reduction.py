@@ -7,6 +7,7 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
+from fusionq.base.articles import with_article
 from fusionq.base.call_site import argument_error
 from fusionq.base.dtypes import is_bfloat16, is_floating
 from fusionq.base.errors import ArgumentError, DeviceError
@@ -133,7 +134,7 @@ def _operation(op: object) -> str:
 def _one_element(buffer: object) -> object:
     """The array in the shape (1,)."""
     if isinstance(buffer, (Reduction, AccessorArgument)):
-        raise _refuse(f"takes a Buffer or an array, not a {type(buffer).__name__}")
+        raise _refuse(f"takes a Buffer or an array, not {with_article(type(buffer).__name__)}")
     if isinstance(buffer, Buffer):
         _check_size(buffer.shape)
         if isinstance(buffer, RecordBuffer) or buffer.ndim == 1:

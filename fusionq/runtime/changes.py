@@ -12,7 +12,8 @@ from fusionq.analysis.submission import (
     ScalarValue,
     parameter_of,
 )
-from fusionq.base.call_site import user_span
+from fusionq.base.articles import with_article
+from fusionq.base.call_site import ambiguous_labels, user_span
 from fusionq.base.errors import ArgumentError
 from fusionq.ir.record_types import members
 from fusionq.ir.types import complex_type_of
@@ -41,6 +42,7 @@ def changed_values(
     given: set[int] = set()
     remedy = "put variables into the submit calls and use their names"
     for name, whole in changed.items():
+        _check_told(ended, name, method)
         for part, value in _parts(name, whole):
             places = _places_of(scalars, part, method, remedy)
             if not places and not _places_of(scalars, _other_kind(name, whole), method, remedy):
@@ -50,9 +52,10 @@ def changed_values(
                 )
             if not places or any(type(value) is not type(values[k]) for k in places):
                 other = _places_of(scalars, _other_kind(name, whole), method, remedy)
+                k = (places or other)[0]
                 raise ArgumentError(
-                    f"{user_span()}: {method}({name}=…) takes a "
-                    f"{_kind(scalars[(places or other)[0]][1], values[(places or other)[0]])}, as "
+                    f"{user_span()}: {method}({name}=…) takes "
+                    f"{with_article(_kind(scalars[k][1], values[k]))}, as "
                     f"in the list, not {type(whole).__name__}; for another type submit the list "
                     "again"
                 )
@@ -100,6 +103,7 @@ def changed_arrays(recorded: SubmissionList, changed: Mapping[str, Buffer]) -> S
         first.append(first[-1] + len(entry.stores))
     named = [(s, argument) for s, argument, _ in arrays]
     for name, buffer in changed.items():
+        _check_told(recorded, name, "update")
         places = _places_of(
             named, name, "update", "put the Buffers into variables and use their names"
         )
@@ -119,6 +123,22 @@ def changed_arrays(recorded: SubmissionList, changed: Mapping[str, Buffer]) -> S
         if s in moved:
             entries[s] = _elsewhere(entry, moved[s], own.values)
     return SubmissionList.of(entries, call)
+
+
+def _check_told(submitted: SubmissionList, name: str, method: str) -> None:
+    """ArgumentError if it cannot be told what is called ``name``: several calls stand on one line,
+    and Python does not say which is which."""
+    for s, entry in enumerate(submitted.entries):
+        if s in submitted.calls_elsewhere:
+            continue
+        like = entry.deferred.like
+        names = ambiguous_labels(like.span)
+        if name in names or (names and name in map(parameter_of, like.arguments)):
+            raise ArgumentError(
+                f"{user_span()}: {method}({name}=…): what {name!r} means is ambiguous, since "
+                f"several calls stand at {like.span}, with other arguments each; write each on a "
+                "line of its own"
+            )
 
 
 def _places_of(

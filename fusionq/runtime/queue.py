@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Hashable, Iterable
 from functools import partial
+from sys import _getframe
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -219,6 +220,10 @@ class FusionQueue(NotCopied):
             else:
                 if call is not None and call.depends:
                     call.depends = marked(call.depends)
+                if values:  # by whose names ``replay`` changes them
+                    frame = _getframe(1)
+                    if frame.f_lasti != entry.instruction or frame.f_code is not entry.code:
+                        pending.is_called_elsewhere(entry)
                 event._list = pending
                 event._index = place = pending.add(entry, memory, values, call, number)
                 if place == pending.next_launch:

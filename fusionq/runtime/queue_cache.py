@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
-from fusionq.base.call_site import user_line
+from fusionq.base.call_site import user_frame
 from fusionq.cache.plan_cache import PLANS, BuiltPlan
 from fusionq.memory.storage import move_listeners
 from fusionq.submission.known import KnownSubmission
@@ -111,19 +111,16 @@ class QueueCache:
 
 
 class KnownHere:
-    """What a table of ``known`` submissions has that was submitted by the user's line that is at
+    """What a table of ``known`` submissions has that was submitted by the user's call that is at
     work: what its arguments are called is what ``Graph.update`` changes them by."""
 
     def __init__(self, known: dict[Hashable, KnownSubmission]) -> None:
         self._known = known
 
     def get(self, key: Hashable) -> KnownSubmission | None:
-        """That submission; None where there is none, or another line's."""
+        """That submission; None where there is none, or another call's."""
         entry = self._known.get(key)
-        if entry is None:
-            return None
-        span = entry.submission.span
-        return entry if (span.file, span.line, span.text) == user_line() else None
+        return entry if entry is not None and entry.is_called_in(user_frame()) else None
 
 
 _queues: WeakSet[QueueCache] = WeakSet()

@@ -11,7 +11,7 @@ from weakref import WeakSet
 
 from fusionq.backends.base import DeviceEvent
 from fusionq.backends.interruptible import wait_for_the_rest
-from fusionq.base.call_site import told_as_warnings, user_span, warn_aborted
+from fusionq.base.call_site import told_as_warnings, user_frame, user_span, warn_aborted
 from fusionq.base.changes import CHANGES
 from fusionq.base.errors import DeviceError, FusionStateError
 from fusionq.base.options import ErrorModel, FusionOptions
@@ -179,7 +179,7 @@ class QueueState:
             pending = self.list
             if pending is not None:
                 call.depends = marked(call.depends)
-                pending.add_all(ended.entries, call)
+                pending.add_all(ended, call)
                 return Event(None, pending, len(pending.entries) - 1) if ended.entries else Event()
             if QUEUES:
                 self.end_lists_before(SubmissionList.of(ended.entries, call))
@@ -204,7 +204,16 @@ class QueueState:
     def admit(
         self, key: tuple[object, ...], kernel: object, range: object, args: Sequence[object]
     ) -> KnownSubmission:
-        """Check a new submission."""
+        """Check a new submission, for the user's call that is at work."""
+        entry = self._admitted(key, kernel, range, args)
+        frame = user_frame()
+        if frame is not None:
+            entry.code, entry.instruction = frame.f_code, frame.f_lasti
+        return entry
+
+    def _admitted(
+        self, key: tuple[object, ...], kernel: object, range: object, args: Sequence[object]
+    ) -> KnownSubmission:
         if self.closed:
             raise FusionStateError(
                 f"{user_span()}: submit on a closed queue; make a new FusionQueue"

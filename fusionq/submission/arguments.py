@@ -17,6 +17,7 @@ from fusionq.analysis.submission import (
     ScalarArgument,
 )
 from fusionq.backends.base import Backend
+from fusionq.base.articles import with_article
 from fusionq.base.errors import ArgumentError, DeviceError
 from fusionq.base.frozen import dataclass
 from fusionq.base.span import Span
@@ -225,8 +226,8 @@ def _scalar_argument(name: str, label: str, value: Any, part: str | None = None)
         )
     if found is None:
         raise ArgumentError(
-            f"argument {name!r} is a {type(value).__name__}; scalars are Python's bool, int, float "
-            f"and complex, and NumPy's and ml_dtypes' {', '.join(ELEMENT_TYPES)}"
+            f"argument {name!r} is {with_article(type(value).__name__)}; scalars are Python's "
+            f"bool, int, float and complex, and NumPy's and ml_dtypes' {', '.join(ELEMENT_TYPES)}"
         )
     return ScalarArgument(name, label, found, value, part)
 
@@ -248,9 +249,9 @@ def _tuple_argument(
     kind = tuple_type(value)
     if kind is None:
         raise ArgumentError(
-            f"argument {name!r} is a {type(value).__name__} that has something else than numbers "
-            "in it; a tuple or list of numbers is constant in the kernel, which is compiled for "
-            "its values. Pass arrays as arguments of their own"
+            f"argument {name!r} is {with_article(type(value).__name__)} that has something else "
+            "than numbers in it; a tuple or list of numbers is constant in the kernel, which is "
+            "compiled for its values. Pass arrays as arguments of their own"
         )
     return DeclaredArgument(name, label, kind)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, count, repeat
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING
 
 from fusionq.analysis.submission import (
@@ -95,11 +96,21 @@ class KnownSubmission:
     is this one."""
     begins: UnfusedList | None = None
     """What is known of lists that begin with it."""
+    code: CodeType | None = None
+    """The user's function with the call after which the arguments are called, and at which
+    ``instruction`` that is."""
+    instruction: int = -1
 
     @property
     def submission(self) -> Submission:
         """What was checked."""
         return self.deferred.made
+
+    def is_called_in(self, frame: FrameType | None) -> bool:
+        """Whether the call that ``frame`` is at is the one after which arguments are called."""
+        return frame is None or (
+            frame.f_lasti == self.instruction and frame.f_code is self.code
+        )
 
     def elsewhere(
         self, places: Sequence[ArrayPlace], values: Sequence[ScalarValue]

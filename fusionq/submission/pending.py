@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from types import CodeType, MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from fusionq.analysis.submission import (
+    Argument,
     Operands,
     ScalarArgument,
     ScalarValue,
     Submission,
+    parameter_of,
 )
 from fusionq.backends.base import DeviceEvent
+from fusionq.base.call_site import labels_of_call, user_frame
 from fusionq.base.options import DEFAULT, UNFUSED, FusionOptions
 from fusionq.base.target import Target
 from fusionq.memory.region import MemoryRegion
@@ -32,6 +36,9 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
+Call: TypeAlias = tuple[CodeType, int]
+"""A call in the user's program: the function and the instruction."""
+
 
 class ListScalars:
     """The scalar arguments of a list: ``arguments``, each with its submission, in order; ``first``:
@@ -39,13 +46,30 @@ class ListScalars:
 
     __slots__ = ("arguments", "first")
 
-    def __init__(self, entries: Sequence[KnownSubmission]) -> None:
+    def __init__(
+        self, entries: Sequence[KnownSubmission], calls: Mapping[int, Call]
+    ) -> None:
         self.arguments: list[tuple[int, ScalarArgument]] = []
         self.first: list[int] = []
         for s, entry in enumerate(entries):
             self.first.append(len(self.arguments))
-            arguments = entry.deferred.like.arguments
+            arguments: Sequence[Argument] = entry.deferred.like.arguments
+            if s in calls:
+                arguments = _called(arguments, calls[s])
             self.arguments += [(s, a) for a in arguments if isinstance(a, ScalarArgument)]
+
+
+def _called(arguments: Sequence[Argument], call: Call) -> list[Argument]:
+    """The arguments with the names that they have in ``call``; after their parameters where that
+    cannot be told."""
+    parameters = dict.fromkeys(parameter_of(a).partition(".")[0] for a in arguments)
+    labels = labels_of_call(*call) or ()
+    names = dict(zip(parameters, labels, strict=False))
+    found: list[Argument] = []
+    for argument in arguments:
+        parameter, dot, part = parameter_of(argument).partition(".")
+        found.append(replace(argument, label=names.get(parameter, parameter) + dot + part))
+    return found
 
 
 class ListOwner(Protocol):
@@ -81,10 +105,10 @@ class SubmissionList:
     """
 
     __slots__ = (
-        "_admission", "_operands", "_scalars", "asked", "cache", "depends", "ended", "entries",
-        "error", "errors", "events", "fallback", "foreign", "is_kept", "launched", "left_out",
-        "memory", "next_launch", "numbers", "options", "owner", "run", "stage_of", "timings",
-        "values", "waits_for",
+        "_admission", "_operands", "_scalars", "asked", "cache", "calls_elsewhere", "depends",
+        "ended", "entries", "error", "errors", "events", "fallback", "foreign", "is_kept",
+        "launched", "left_out", "memory", "next_launch", "numbers", "options", "owner", "run",
+        "stage_of", "timings", "values", "waits_for",
     )  # fmt: skip
 
     def __init__(self, owner: ListOwner | None) -> None:
@@ -125,6 +149,9 @@ class SubmissionList:
         """The events of its first submissions that have been launched already."""
         self.next_launch = -1
         """The submission with which the next ones are launched, -1 where they wait for the end."""
+        self.calls_elsewhere: Mapping[int, Call] = _NONE
+        """Of submissions that another call of the user's had made before, which gave the arguments'
+        names, the calls that made them here."""
         self._admission: dict[str, float] | None = None
         self._operands: list[Operands] = []
         self._scalars: ListScalars | None = None
@@ -133,7 +160,7 @@ class SubmissionList:
     def scalars(self) -> ListScalars:
         """The scalar arguments of a list that grows no longer."""
         if self._scalars is None:
-            self._scalars = ListScalars(self.entries)
+            self._scalars = ListScalars(self.entries, self.calls_elsewhere)
         return self._scalars
 
     @property
@@ -181,10 +208,19 @@ class SubmissionList:
             raise
         return place
 
-    def add_all(self, entries: Sequence[KnownSubmission], call: CallArguments) -> None:
+    def is_called_elsewhere(self, entry: KnownSubmission) -> None:
+        """The next submission is ``entry``, and perhaps not by the call that gave its arguments'
+        names."""
+        frame = user_frame()
+        if frame is not None and not entry.is_called_in(frame):
+            call = frame.f_code, frame.f_lasti
+            self.calls_elsewhere = {**self.calls_elsewhere, len(self.entries): call}
+
+    def add_all(self, submitted: SubmissionList, call: CallArguments) -> None:
         """The submissions of a list that was made before, with the arguments of ``call``, all of
         them or none."""
-        before = len(self.entries)
+        before, entries = len(self.entries), submitted.entries
+        elsewhere = {before + s: called for s, called in submitted.calls_elsewhere.items()}
         try:
             if call.depends:
                 self.wait_for(call.depends)
@@ -192,6 +228,8 @@ class SubmissionList:
                 own.foreign = list(own.foreign)
                 number = entry.last_use = next(use_numbers)
                 self.add(entry, list(own.memory), list(own.values), own, number)
+            if elsewhere:
+                self.calls_elsewhere = {**self.calls_elsewhere, **elsewhere}
         except BaseException:
             self._cut(before)
             raise

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fusionq.analysis.submission import ArrayPlace, Operands, ScalarValue
-from fusionq.base.call_site import user_line
+from fusionq.base.call_site import user_call
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.accessor import AccessorArgument
@@ -38,10 +38,8 @@ class Templates:
         if entry.apart:  # other arrays may overlap elsewhere
             return
         submission = entry.submission
-        span = submission.span
-        line = span.file, span.line, span.text
         places: list[ArrayPlace] = []
-        found = _key(line, key, submission.range, args, places, [])
+        found = _key(user_call(above=3), key, submission.range, args, places, [])
         if found is not None:
             like = found[0], _order(submission.range, places)
             _add(self._entries, like, entry, self._capacity)
@@ -52,14 +50,14 @@ class Templates:
         self, key: tuple[object, ...], range: object, args: Sequence[object]
     ) -> KnownSubmission | None:
         """The submission, checked, where what is known of one like it serves it too; else None.
-        For ``submit``, two calls farther up."""
+        For ``submit``, three calls farther up."""
         space = range_or_none(range)
         if space is None or not self._entries:
             return None
         places: list[ArrayPlace] = []
         values: list[ScalarValue] = []
         try:
-            found = _key(user_line(above=2), key, space, args, places, values)
+            found = _key(user_call(above=3), key, space, args, places, values)
             if found is None:
                 return None
             sized = self._sized.get(found)
@@ -102,7 +100,7 @@ def _order(space: Range | NdRange, places: Sequence[ArrayPlace]) -> Hashable:
 
 
 def _key(
-    line: tuple[str, int, str],
+    call: Hashable,
     key: tuple[object, ...],
     space: Range | NdRange,
     args: Sequence[Any],
@@ -112,7 +110,7 @@ def _key(
     """What submissions have in common, their form and their sizes; None where an argument has to be
     looked at by the checks.  Adds the array arguments to ``places``, the others to ``values``."""
     kernel, _, error_model = key[:3]
-    parts: list[Hashable] = [kernel, error_model, line, space.ndim]
+    parts: list[Hashable] = [kernel, error_model, call, space.ndim]
     sizes: list[Hashable] = [space]
     if type(space) is NdRange:
         parts.append(space.local_range)

@@ -26,6 +26,7 @@ from fusionq.backends.reference.persistent import (
     PersistentReferenceLaunch,
     build_persistent,
 )
+from fusionq.base.articles import with_article
 from fusionq.base.errors import DeviceError
 from fusionq.base.frozen import dataclass
 from fusionq.base.interned import interned_by_identity
@@ -131,8 +132,8 @@ class ReferenceBackend:
         if isinstance(program, ReferenceProgram):
             return ReferenceLaunch(program, arguments, shape, self._order, self._seed)
         raise DeviceError(
-            f"the reference device cannot run a {type(program).__name__}; build the kernel "
-            "with the backend that runs it"
+            f"the reference device cannot run {with_article(type(program).__name__)}; "
+            "build the kernel with the backend that runs it"
         )
 
     def workers(self, program: Program) -> ResidentWorkers:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.base import call_site
 from tests.unit.runtime.conftest import empty, floats
 from tests.unit.runtime.kernels import add, copy, increment, scale, shift
 
@@ -78,6 +79,37 @@ def test_names_are_those_of_the_recorded_calls(queue):
     assert np.array_equal(out.numpy(), ONE_TO_EIGHT * 2)
     queue.submit(scale, 8, a, 2.0, b).wait()  # as before
     assert np.array_equal(b.numpy(), ONE_TO_EIGHT * 2)
+
+
+def two_on_a_line(queue, a, b, out):
+    """A graph in which the kernel's parameters are called as other arguments are."""
+    graph = fq.Graph()
+    with graph.record(queue):
+        queue.submit(copy, 8, a, b); queue.submit(copy, 8, b, out)  # fmt: skip  # noqa: E702
+    return graph
+
+
+def test_calls_on_one_line_have_names_of_their_own(queue):
+    """`out` is also a parameter of the other call, whose argument stays as it is."""
+    a, b, out, other = floats(), empty(), empty(), empty()
+    for _ in range(3):
+        graph = two_on_a_line(queue, a, b, out)
+        other.write(np.zeros(8, np.float32))
+        b.write(np.zeros(8, np.float32))
+        graph.update(out=other)
+        graph.launch().wait()
+        assert np.array_equal(other.numpy(), ONE_TO_EIGHT)
+        assert np.array_equal(b.numpy(), ONE_TO_EIGHT)
+        assert not out.numpy().any()
+
+
+def test_calls_on_one_line_that_python_does_not_tell_apart_are_ambiguous(queue, monkeypatch):
+    """Before PEP 657, or with ``-X no_debug_ranges``."""
+    monkeypatch.setattr(call_site, "labels_of_call", lambda code, instruction: None)
+    graph = two_on_a_line(queue, floats(), empty(), empty())
+    for name in ("a", "b", "out"):
+        with pytest.raises(fq.ArgumentError, match=f"{name}.* is ambiguous.*on a line of its own"):
+            graph.update(**{name: empty()})
 
 
 def test_launches_repeat_what_accumulates(queue):

@@ -86,7 +86,7 @@ def test_what_kernels_cannot_do_with_a_reduction(kernel, op, dtype, message):
         (lambda: fq.Reduction(np.float32(5), "add"), "one element, not float32"),
         (lambda: fq.Reduction(np.zeros(1, "O"), "add"), "object"),
         (lambda: fq.Reduction(np.zeros((2, 2)), "add"), r"not of shape \(2, 2\)"),
-        (lambda: fq.Reduction(fq.access(fq.Buffer(1, "f4")), "add"), "not a AccessorArgument"),
+        (lambda: fq.Reduction(fq.access(fq.Buffer(1, "f4")), "add"), "not an AccessorArgument"),
         (lambda: fq.Reduction(np.broadcast_to(np.float32(1), (1,)), "add"), "read-only"),
         (lambda: fq.Reduction(fq.Buffer(1, "f4"), "add", initialise=True), "'initialize'"),
         (lambda: fq.Reduction(fq.Buffer(1, "f4"), "add", initialize=2), "True or False"),

@@ -14,6 +14,11 @@ from tests.unit.runtime.conftest import empty, floats
 from tests.unit.runtime.kernels import copy, increment, scale, shift
 
 
+@fq.kernel
+def weighed(item, a, factor, more, total):
+    total.combine(a[item.get_id(0)] * factor + more)
+
+
 # --------------------------------------------------------------------------------- replay
 def test_replay_repeats_the_launches(queue, work):
     total = fq.Buffer(np.zeros(4, np.int64))
@@ -82,6 +87,46 @@ def test_replay_refuses_what_it_cannot_place(queue, change, message):
         queue.submit(scale, 8, out, second, out)
     with pytest.raises(fq.ArgumentError, match=message):
         f.replay(**change)
+
+
+def test_names_are_those_of_the_calls_in_the_block(queue):
+    """Also where the same was submitted before, from elsewhere, under other names."""
+    a, out = floats(), empty()
+    first, second = 2.0, 3.0
+    with fq.fusion(queue) as f:
+        queue.submit(scale, 8, a, first, out)
+        queue.submit(scale, 8, out, second, out)
+    second, first = 2.0, 3.0
+    for _ in range(2):
+        with fq.fusion(queue) as g:
+            queue.submit(scale, 8, a, second, out)
+            queue.submit(shift, 8, a, 0, a)
+            queue.submit(scale, 8, out, first, out)
+        g.replay(first=5.0).wait()
+        assert np.array_equal(out.numpy(), a.numpy() * 10)
+        with pytest.raises(fq.ArgumentError, match=r"'factors'.*it has .*first.*second"):
+            g.replay(factors=1.0)
+        f.replay(first=7.0).wait()
+        assert np.array_equal(out.numpy(), a.numpy() * 21)
+    with fq.fusion(queue) as composed:
+        queue.submit(copy, 8, a, out)
+        g.replay()
+    composed.replay(second=4.0).wait()
+    assert np.array_equal(out.numpy(), a.numpy() * 12)
+
+
+def test_names_of_kernels_with_reductions_are_those_of_the_calls(queue):
+    a, total = floats(), empty(1)
+    for _ in range(2):
+        one, two = 1.0, 2.0
+        with fq.fusion(queue) as f:
+            queue.submit(weighed, 8, a, one, two, fq.Reduction(total, "add", initialize=True))
+        f.replay(one=3.0).wait()
+        assert total.numpy()[0] == 36 * 3 + 16
+        with fq.fusion(queue) as f:
+            queue.submit(weighed, 8, a, two, one, fq.Reduction(total, "add", initialize=True))
+        f.replay(one=3.0).wait()
+        assert total.numpy()[0] == 36 * 2 + 24
 
 
 def test_replay_before_the_end_of_the_block(queue):
