@@ -59,7 +59,8 @@ class DeviceInfo:
 
     masks_vectors: bool = True
     """Whether vectors whose lanes are work-items have registers for masks: else a store under a
-    guard takes many times as long as one without."""
+    guard takes many times as long as one without, and what stores around the caches may be no
+    vector at all."""
 
     splits_rows: bool = False
     """Whether conditions on ids are worth code of their own for the inside of rows

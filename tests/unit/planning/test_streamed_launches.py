@@ -40,6 +40,12 @@ def test_the_bytes_of_a_launch_decide(n):
     assert streamed(products(n)[0]) == [n > 1_000]
 
 
+def test_compilers_without_masks_may_make_no_vectors_of_such_stores():
+    device = replace(STREAMING.device, masks_vectors=False)
+    plan, _ = products(50_000, replace(STREAMING, device=device))
+    assert streamed(plan) == [False]
+
+
 def test_a_plan_serves_sizes_on_its_side():
     lists = {n: products(n) for n in (1, 999, 1_000, 1_001, 60_000)}
     for n, (plan, _) in lists.items():
