@@ -21,6 +21,7 @@ from fusionq.codegen.names import Names
 from fusionq.codegen.narrow_indices import narrowed
 from fusionq.codegen.scoping import Body
 from fusionq.codegen.statements import Around, StatementPrinter
+from fusionq.codegen.stored_arrays import surely_stored
 from fusionq.codegen.streaming_text import StreamingText
 from fusionq.ir.nodes import (
     ArrayDecl,
@@ -204,10 +205,11 @@ def _pointers(
     ]
     selects = any(isinstance(e, Select) for e in expressions(kernel.body))
     mixed = {
-        a.dtype.nbytes
+        a.name: a.dtype.nbytes
         for a in arrays
         if a.name in stored & loaded and (selects or not keeps_loads(a))
     }
+    surely = surely_stored(kernel) if len(mixed) > 1 else stored
     found: dict[Slot, tuple[str, str]] = {}
     for slot in slots:
         if not isinstance(slot, Pointer):
@@ -221,7 +223,8 @@ def _pointers(
             element = scalars.aliased_type(param.dtype)[0]
         constant = param.name not in stored
         type = scalars.pointer(element, "global", constant)
-        beside = constant and param.dtype.nbytes in mixed
+        others = {nbytes for name, nbytes in mixed.items() if name != param.name}
+        beside = param.name not in surely and param.dtype.nbytes in others
         keyword = scalars.restrict_constant if beside else scalars.restrict
         restrict = f" {keyword}" if param.restrict and keyword else ""
         found[slot] = type, f"{type}{restrict} {names.of(param.name)}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.list_analysis import analyse
 from fusionq.analysis.list_dependences import direct_dependences
-from fusionq.analysis.proof import ISL_LOCK, PlanOperations, plan_operations
+from fusionq.analysis.proof import ISL_LOCK, PlanOperations, PlanTooHard, plan_operations
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.analysis.validity import ScalarPlace, largest_extent, size_order
@@ -224,10 +224,13 @@ def _plan_steps(
         if little is not None:
             overlap, choice = little, "; ".join(filter(None, (choice, little)))
         else:
-            overlap = yield from with_overlap(
-                questions, raw, options, costs, fixed, varying, barrierless, launched.decisions,
-                most_taken(questions, base, asked, costs),
-            )  # fmt: skip
+            try:
+                overlap = yield from with_overlap(
+                    questions, raw, options, costs, fixed, varying, barrierless,
+                    launched.decisions, most_taken(questions, base, asked, costs),
+                )  # fmt: skip
+            except PlanTooHard as error:
+                overlap = str(error)
         if isinstance(overlap, str):
             fallback = overlap if asked else fallback
         else:

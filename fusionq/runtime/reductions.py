@@ -49,6 +49,9 @@ Submit: TypeAlias = Callable[..., Event]
 
 LEAST_ROW, ROW = 16, 64
 """Work-items in the last dimension of a work-group, at least, and where its extent does not say."""
+MOST_PLANES = 64
+"""Work-items in the first of three dimensions of a work-group, at most: a GPU's blocks have no more
+threads in z."""
 
 
 def submit_reducing(
@@ -220,8 +223,9 @@ def group_shape(extents: Sequence[int]) -> tuple[int, ...]:
     """The work-groups in which a Range is reduced: ``WORK_GROUP`` work-items, or fewer.
 
     From the last dimension on each takes the greatest divisor of its extent for which there is
-    room, so that other kernels over the Range can be fused with it, and the first one what is left.
-    A last extent without a divisor from ``LEAST_ROW`` on is rounded up.
+    room, so that other kernels over the Range can be fused with it, and the first one what is left,
+    of three no more than ``MOST_PLANES``.  A last extent without a divisor from ``LEAST_ROW`` on is
+    rounded up.
     """
     shape = [WORK_GROUP]
     for extent in reversed(extents[1:]):
@@ -230,6 +234,8 @@ def group_shape(extents: Sequence[int]) -> tuple[int, ...]:
         if len(shape) == 1 and divisor < min(LEAST_ROW, extent):
             divisor = ROW
         shape[:1] = [room // divisor, divisor]
+    if len(shape) > 2:
+        shape[0] = min(shape[0], MOST_PLANES)
     return tuple(shape)
 
 

@@ -197,10 +197,10 @@ class StageDraw:
         if self._chance(60):
             dims = sorted(dims)
         if self._chance(8):  # a part that the id says
-            inside = f"0 <= t < {name}.shape[0]"
+            inside = f"0 <= u < {name}.shape[0]"  # t may count what is written
             bounds = self._of(BOUNDS).format(i=IDS[0])
-            element = f"{name}[{', '.join(['t', *'0' * (read.ndim - 1)])}]"
-            return [f"for t in range({bounds}):", f"    if {inside}: value += {element}"]
+            element = f"{name}[{', '.join(['u', *'0' * (read.ndim - 1)])}]"
+            return [f"for u in range({bounds}):", f"    if {inside}: value += {element}"]
         lines = []
         for _ in range(self._of((1, 2, 3))):
             indices, checks = [], []

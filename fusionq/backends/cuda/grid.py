@@ -11,6 +11,9 @@ from fusionq.base.target import LaunchShape
 LARGEST = (2**31 - 1, 65535, 65535)
 """Blocks of a grid in x, y and z (CUDA C++ Programming Guide 13, Compute Capabilities)."""
 
+MOST_PLANES = 64
+"""Threads of a block in z."""
+
 IN_ORDER = "xyz"
 
 
@@ -39,7 +42,7 @@ class Grid:
 
 
 def grid_of(kernel: str, shape: LaunchShape) -> Grid:
-    """The grid for ``kernel``; DeviceError if no grid is so large."""
+    """The grid for ``kernel``; DeviceError if no grid, or block, is so large."""
     groups = [
         whole // local for whole, local in zip(shape.global_range, shape.local_range, strict=True)
     ]
@@ -56,6 +59,11 @@ def grid_of(kernel: str, shape: LaunchShape) -> Grid:
             "work-groups larger"
         )
     x, y, z = threads
+    if z > MOST_PLANES:
+        raise DeviceError(
+            f"kernel {kernel!r} has work-groups of {shape.local_range}; a GPU takes "
+            f"{MOST_PLANES} work-items in the first of three dimensions; give the others more"
+        )
     return Grid((blocks[0], blocks[1], blocks[2]), (x, y, z), axes)
 
 

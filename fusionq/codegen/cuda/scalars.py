@@ -88,7 +88,7 @@ class CudaScalars(OwnOperators):
     size_type = "unsigned"
     restrict = "__restrict__"
     # Of `c ? a[i] : b[i]` NVRTC (13.0 and 13.5) makes one load, and takes that for one of constant
-    # memory if b is `const float* __restrict__`: what was stored to a before is lost.
+    # memory if b is `float* __restrict__` and nobody writes it: what was stored to a is lost.
     restrict_constant = ""
     # Of 0 - x in int16 NVRTC makes neg.s16, after which ptxas (13.0) takes -32768 for 32768.
     zero = "(gridDim.x >> 31)"

@@ -27,8 +27,9 @@ class Scalars(Protocol):
     """Qualifier of a pointer whose memory no other pointer reaches."""
 
     restrict_constant: str
-    """The same where nothing is stored through it, but the kernel stores to and loads from other
-    arrays whose elements are as large; empty where a compiler gets that wrong."""
+    """The same where nothing is stored through it, or nothing but what was loaded, while the kernel
+    stores to and loads from other arrays whose elements are as large; empty where a compiler gets
+    that wrong."""
 
     zero: str
     """An unsigned 0 before the minus of a negation that may wrap, and in the distance of a shift

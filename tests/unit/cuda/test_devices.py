@@ -207,3 +207,9 @@ def test_a_grid_that_the_gpu_does_not_take_is_refused() -> None:
     shape = LaunchShape((70_000 * 2, 70_000 * 32), (2, 32))
     with pytest.raises(DeviceError, match=r"70,000 x 70,000 work-groups.*65,535 in each other"):
         grid_of("k", shape)
+
+
+def test_a_block_of_too_many_planes_is_refused() -> None:
+    assert grid_of("k", LaunchShape((128, 2, 2), (64, 2, 2))).threads == (2, 2, 64)
+    with pytest.raises(DeviceError, match=r"work-groups of \(128, 2, 2\); a GPU takes 64"):
+        grid_of("k", LaunchShape((128, 2, 2), (128, 2, 2)))

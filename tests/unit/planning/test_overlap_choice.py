@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.analysis.proof import PlanTooHard
 from fusionq.analysis.questions import Questions
 from fusionq.base.options import FusionOptions
 from fusionq.planning import overlap, overlap_choice
@@ -56,6 +57,21 @@ def test_halos_are_computed_anew_where_that_takes_less_than_a_persistent_kernel(
     seconds = predicted(plan)
     assert seconds["with halos"] < seconds["as one persistent"]
     assert plan.strategy == "overlap"
+
+
+def test_where_no_question_is_answered_any_longer_there_are_no_halos(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The error went to whoever ran the list."""
+
+    def rows_list(*_: object) -> None:
+        raise PlanTooHard("nothing is left")
+
+    monkeypatch.setattr(overlap, "rows_list", rows_list)
+    a, b, c = (np.empty(N, np.float32) for _ in range(3))
+    listed = submissions((blur, N, a, b), (blur, N, b, c))
+    plan = make_plan(listed, FusionOptions(strategy="overlap"), TWO_CORES)
+    assert (len(plan.stages), plan.fallback) == (2, "nothing is left")
 
 
 def test_halos_are_not_looked_for_where_they_could_save_little(

@@ -116,6 +116,7 @@ def test_the_order_of_operations_is_that_of_the_documentation(target):
         ((100, 7), (36, 7)),
         ((9, 0), (256 // 256, 256)),
         ((4, 6, 10), (4, 6, 10)),
+        ((300, 1, 2), (64, 1, 2)),
     ],
 )
 def test_work_groups_of_ranges(extents, shape):
