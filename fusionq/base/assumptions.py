@@ -161,6 +161,9 @@ ASSUMED: dict[str, Assumption] = {
         20e-6, 9.3e-7, "order of magnitude of a small CPU; a kernel of a CUDA graph on an H100",
         "measured",
     ),
+    "host_launch_seconds": Assumption(
+        0.0, 4.8e-6, "as launch_seconds; through cuda.bindings on an H100's host"
+    ),
     "instruction_seconds": Assumption(
         4e-7, 1.25e-6, "0.05 to 0.4 µs on a small CPU; tickets on an H100", "measured"
     ),

@@ -103,6 +103,8 @@ class Costs:
     launch_seconds: float
     """Of a launch behind others that does next to nothing; a list that is repeated as a graph of
     its device has such launches."""
+    host_launch_seconds: float
+    """Of the host, for a launch that is none of a graph's; 0: no more than ``launch_seconds``."""
     instruction_seconds: float
     """Of taking and completing one tile, where it need not wait."""
     stage_seconds: float

@@ -15,6 +15,7 @@ from fusionq.codegen.stage_tables import code_bodies, operands_of, wait_forms
 from fusionq.codegen.streamed_loops import Streams, streams_of
 from fusionq.ir.nodes import ArrayParam, Persistent
 from fusionq.ir.walk import takes_work_groups
+from fusionq.ir.work_bound import WorkBound
 from fusionq.megakernel.assignment import assigned_lists
 from fusionq.megakernel.counters import Counters, counters_of
 from fusionq.megakernel.evaluate import Integers
@@ -68,7 +69,9 @@ def make_schedule(
     extents = extents_of(body, params)
     assert all(prod(e) for e in extents)
     if tiling is None:
-        whole = pipelined(body, extents, params) if memory > target.held_bytes else None
+        whole = None
+        if memory > target.held_bytes:
+            whole = pipelined(body, extents, params, target.worker_size)
         tiling = _chosen_tiling(body, extents, memory, whole, target)
     tiling, stages = _bounded(body, tiling, extents, target)
     waits = boxes(body, stages, params)
@@ -166,12 +169,17 @@ _PARTS = 64
 
 
 def pipelined(
-    body: Persistent, extents: Sequence[tuple[int, ...]], params: Sequence[Mapping[str, int]]
+    body: Persistent,
+    extents: Sequence[tuple[int, ...]],
+    params: Sequence[Mapping[str, int]],
+    lanes: int,
 ) -> frozenset[int] | None:
     """Whether a small part of a stage waits for a small part of those before it only, None if not:
     the stages of no more work-items than such a part of the largest for all of which others wait,
     and those that do the same.  A row that a whole plane waits for is one, if it waits for a few
-    rows of planes itself, such as the first and the last."""
+    rows of planes itself, such as the first and the last.  Work-items that each loop over part of
+    an array, as those of a reduction, are not few if a worker with ``lanes`` has several rounds of
+    them: then one does what all others wait for."""
     wide = _wide(body, extents, params, frozenset())
     if wide:
         part = max(map(prod, extents)) // _PARTS
@@ -180,9 +188,17 @@ def pipelined(
         wide = frozenset(
             k for k, use in enumerate(body.stages) if (bodies[use.code], extents[k]) in alike
         )
-        if any(prod(extents[k]) > part for k in wide) or _wide(body, extents, params, wide):
+        loops = _loops(body)
+        fewest = [min(part, lanes) if loops[use.code] else part for use in body.stages]
+        if any(prod(extents[k]) > fewest[k] for k in wide) or _wide(body, extents, params, wide):
             return None
     return wide
+
+
+@cached_by_identity
+def _loops(body: Persistent) -> list[bool]:
+    """For each code whether its work-items loop over what extents, or data, say."""
+    return [WorkBound(code.kernel).depends_on_shapes for code in body.codes]
 
 
 def _wide(

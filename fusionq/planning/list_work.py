@@ -78,7 +78,7 @@ def list_work(
             known[key] = sum(own_memory.values()), whole, inside
         found.append(known[key])
     extents = extents_of(body, params)
-    pipeline = pipelined(body, extents, params)
+    pipeline = pipelined(body, extents, params, target.worker_size)
     whole = sum(memory.values())
     tiling = tiling_of(body, extents, whole, pipeline, target)
     launch_of = {s: k for k, launch in enumerate(launches) for s in launch}

@@ -143,5 +143,6 @@ def note_unfused(launcher: Launcher, pending: SubmissionList, options: FusionOpt
     if all([entry.is_kept for entry in entries]):
         from fusionq.execution.device_costs import known_costs
 
-        launch_seconds = known_costs(launcher.backend).launch_seconds
+        costs = known_costs(launcher.backend)
+        launch_seconds = max(costs.launch_seconds, costs.host_launch_seconds)
         entries[0].begins = UnfusedList(options, entries, pending.run, launch_seconds)

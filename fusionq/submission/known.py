@@ -167,7 +167,8 @@ class KnownSubmission:
 
 LONG = 1.5
 """So many times the host's time for a launch takes one that the host does not keep waiting: where
-launches take less, the host is what takes the time, and is fastest at the end of the list."""
+launches take less, the host is what takes the time, and is fastest at the end of the list, where
+they may be one graph."""
 
 
 class UnfusedList:

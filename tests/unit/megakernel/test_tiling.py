@@ -11,7 +11,7 @@ import pytest
 
 import fusionq as fq
 from fusionq.megakernel.assignment import shares_of
-from fusionq.megakernel.schedule import pipelined
+from fusionq.megakernel.schedule import make_schedule, pipelined
 from fusionq.megakernel.tiles import extents_of
 from fusionq.megakernel.tiling import Tiling, choose_tiling, spread
 from tests.unit.megakernel.cases import border_rows, bordered
@@ -113,7 +113,46 @@ def test_a_row_that_a_plane_waits_for_is_one_tile(first: Any, whole: set[int] | 
         calls += [(beside, (n, m - 1), h, g), (curl, (n - 1, m - 1), g, e, h)]
     made = persistent(*calls, target=TWO_CORES)
     extents = extents_of(made.body, made.params())
-    assert pipelined(made.body, extents, made.params()) == whole
+    assert pipelined(made.body, extents, made.params(), TWO_CORES.worker_size) == whole
+
+
+@fq.kernel
+def part_sums(item: fq.Item, x, parts):  # type: ignore[no-untyped-def]  # kernel language
+    k = item.get_id(0)
+    total = x.dtype.type(0)
+    for i in range(64 * k, min(64 * (k + 1), x.shape[0])):
+        total += x[i]
+    parts[k] = total
+
+
+@fq.kernel
+def sum_of_parts(item: fq.Item, parts, mean):  # type: ignore[no-untyped-def]  # kernel language
+    total = parts.dtype.type(0)
+    for k in range(parts.shape[0]):
+        total += parts[k]
+    mean[item.get_id(0)] = total
+
+
+@fq.kernel
+def less_mean(item: fq.Item, x, mean, out):  # type: ignore[no-untyped-def]  # kernel language
+    i = item.get_id(0)
+    out[i] = x[i] - mean[0]
+
+
+def test_a_reduction_of_all_that_there_is_is_not_small() -> None:
+    """Layer norm of a vector: its partial sums are a 64th of its elements, for which all wait, and
+    were one tile: one worker read all of the vector (H100, 16 million elements: 15.6 ms)."""
+    n = 1 << 16
+    x, parts, mean, out = np.zeros(n), np.zeros(n // 64), np.zeros(1), np.zeros(n)
+    made = persistent(
+        (part_sums, n // 64, x, parts), (sum_of_parts, 1, parts, mean), (less_mean, n, x, mean, out)
+    )
+    extents = extents_of(made.body, made.params())
+    assert pipelined(made.body, extents, made.params(), 16) is None
+    assert pipelined(made.body, extents, made.params(), n // 64) == {0}, "one round of lanes"
+    target = replace(TWO_CORES, resident_workers=2, worker_size=16)
+    far = make_schedule(made.body, made.params(), target.held_bytes + 1, target)
+    assert far.stages[0].tiles >= target.resident_workers
 
 
 def test_stages_that_are_one_tile_leave_the_others_alike() -> None:
