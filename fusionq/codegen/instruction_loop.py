@@ -80,8 +80,9 @@ def _by_the_first_lane(
         *_indented([f"fq_told[{k}] = {end};" for k, end in enumerate(ends, 2)], 2),
         "        fq_told[1] = fq_counter(fq_record, fq_tile);",
         "    }",
-        *_indented(wait),
+        *_indented([*records.row, *wait]),
         *([f"    if (fq_waited >= {STALLED}) fq_instruction = -1;"] if wait else []),
+        *_indented(records.ready if wait else []),
         "}",
     ]
     alone = [
@@ -104,21 +105,25 @@ def _by_the_first_lane(
         "fq_instruction = fq_told[0];",
         "if (fq_instruction < 0) break;",
         *decoded(c),
-        *records.row,
         "const int fq_counted = (int)fq_told[1];",
         *(f"const {c.int64} {end} = fq_told[{k}];" for k, end in enumerate(ends, 2)),
-        *records.ready,
     ]
 
 
-def told_memory(c: QueueWords, dims: int) -> str:
+def told_row(dims: int) -> str:
+    """Where the first lane tells the others an instruction's row for its records."""
+    return f"fq_told[{2 + 2 * dims}]"
+
+
+def told_memory(c: QueueWords, dims: int, records: bool) -> str:
     """What of an instruction the first lane tells the others, where it gets them alone, and where
-    its list goes on and ends, which in registers would live through the work of all tiles."""
+    its list goes on and ends, which in registers would live through the work of all tiles;
+    ``records``: with the row for its records."""
     if not c.workers.first_lane_takes:
         return ""
     pointer = c.scalars.pointer(c.int64, "local")
     lines = [
-        *c.workers.local_memory("fq_told_bytes", 8 * (4 + 2 * dims)),
+        *c.workers.local_memory("fq_told_bytes", 8 * (4 + 2 * dims + records)),
         f"{pointer} const fq_list = ({pointer})fq_told_bytes, * const fq_told = fq_list + 2;",
         "if (fq_lane == 0) {",
         "    fq_list[0] = fq_assigned + fq_next;",

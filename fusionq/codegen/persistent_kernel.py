@@ -21,7 +21,13 @@ from fusionq.codegen.device_source import (
 )
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.helpers import Helpers
-from fusionq.codegen.instruction_loop import loop_head, near_tables, publication, told_memory
+from fusionq.codegen.instruction_loop import (
+    loop_head,
+    near_tables,
+    publication,
+    told_memory,
+    told_row,
+)
 from fusionq.codegen.kernel_body import StatementLines, parameter_text
 from fusionq.codegen.local_places import worker_bytes
 from fusionq.codegen.names import Names
@@ -71,6 +77,7 @@ class _PersistentPrinter:
         self.epoch = _EPOCH
         if not self.workers.counts_launches:
             self.epoch = self.memory.identifier(Scalar(body.epoch))
+        self.dims = max(code.kernel.ndim for code in body.codes)
         self.records = self._records()
         self.local_bytes = worker_bytes(body, target.worker_size)
         self.bodies = code_bodies(body)
@@ -79,7 +86,6 @@ class _PersistentPrinter:
         """Words of the memory that each worker has for tables."""
         self.given: dict[int, str] = {}
         """What a worker writes into each cell of its table."""
-        self.dims = max(code.kernel.ndim for code in body.codes)
         """The most dimensions of a stage."""
         at_once = self.workers.loads_at_once(body, target)
         self.stages = StageText(target, dialect, self.words, self.helpers, at_once)
@@ -149,6 +155,7 @@ class _PersistentPrinter:
         near = near_tables(c, self.near, self.operands.count, self.target.worker_size)
         wait = self.waits.call(self.epoch, memory.identifier(Scalar(body.spin_limit)))
         ahead = self.ahead.lines(self._operands)
+        told = told_memory(c, self.dims, self.body.records is not None)
         return f"""\
     {tables} const fq_schedule = ({tables}){schedule};
     {control} const fq_control = ({control}){given_control};
@@ -162,7 +169,7 @@ class _PersistentPrinter:
         fq_stop = fq_schedule[fq_next + {worker} + 1];
         fq_next = fq_schedule[fq_next + {worker}];
     }}
-{near}{self._given()}{told_memory(c, self.dims)}{self._filling()}{self.records.start}\
+{near}{self._given()}{told}{self._filling()}{self.records.start}\
 {loop_head(c, self.epoch, self._tile(), ahead, wait, self.records, self.dims)}"""
 
     def _counted(self) -> str:
@@ -276,6 +283,7 @@ class _PersistentPrinter:
             self.memory.identifier(Scalar(records.base)),
             self.memory.identifier(Scalar(records.rows)),
             records,
+            told_row(self.dims),
         )
 
     # ------------------------------------------------------------------------ stage codes
@@ -344,7 +352,7 @@ class _PersistentPrinter:
         if takes_work_groups(code.kernel) and self.local_bytes:
             arguments.append(LOCAL)
         arguments += [f"fq_first_{d}, fq_last_{d}" for d in range(code.kernel.ndim)]
-        arguments += ["fq_row"] if self.body.records is not None else []
+        arguments += [self.records.row_of_tile] if self.body.records is not None else []
         ready: list[str] = []
         if self._loops(number):
             assert self.workers.rings is not None and self.streams is not None

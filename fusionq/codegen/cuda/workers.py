@@ -55,9 +55,11 @@ static __device__ __forceinline__ void fq_fetch(unsigned long long address, long
 #endif
 }
 
-// As many blocks of a multiprocessor at once as there are threads for, or a part of them, or
-// registers as they come.
-#ifdef FQ_PART
+// So many blocks of a multiprocessor at once, or as many as there are threads for, or a part of
+// them, or registers as they come.
+#ifdef FQ_RESIDENT
+#define FQ_BOUNDS(threads, blocks) __launch_bounds__(threads, FQ_RESIDENT)
+#elif defined FQ_PART
 #define FQ_BOUNDS(threads, blocks) __launch_bounds__(threads, ((blocks) + FQ_PART - 1) / FQ_PART)
 #else
 #define FQ_BOUNDS(threads, blocks) __launch_bounds__(threads)
@@ -70,6 +72,12 @@ def part_resident(part: int) -> str:
     """The option that makes the compiler keep to the registers that leave room for one in ``part``
     of all workers."""
     return f"--define-macro=FQ_PART={part}"
+
+
+def resident(blocks: int) -> str:
+    """The option that makes the compiler keep to the registers that leave room for so many blocks
+    of a multiprocessor at once."""
+    return f"--define-macro=FQ_RESIDENT={blocks}"
 
 
 _BARRIER = 15

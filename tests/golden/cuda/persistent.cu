@@ -38,9 +38,11 @@ static __device__ __forceinline__ void fq_fetch(unsigned long long address, long
 #endif
 }
 
-// As many blocks of a multiprocessor at once as there are threads for, or a part of them, or
-// registers as they come.
-#ifdef FQ_PART
+// So many blocks of a multiprocessor at once, or as many as there are threads for, or a part of
+// them, or registers as they come.
+#ifdef FQ_RESIDENT
+#define FQ_BOUNDS(threads, blocks) __launch_bounds__(threads, FQ_RESIDENT)
+#elif defined FQ_PART
 #define FQ_BOUNDS(threads, blocks) __launch_bounds__(threads, ((blocks) + FQ_PART - 1) / FQ_PART)
 #else
 #define FQ_BOUNDS(threads, blocks) __launch_bounds__(threads)
