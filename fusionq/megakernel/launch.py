@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -44,6 +45,8 @@ class _KnownSchedule(NamedTuple):
     tiling: Tiling | None
     schedule: Schedule
 
+
+clock: Callable[[], float] = time.monotonic
 
 LATEST, LARGEST = 8, 1 << 16
 """How many of the latest schedules are kept, and of how many instructions at most: one that was
@@ -169,7 +172,10 @@ class PersistentLaunch:
         self._schedule.write(plan.words.view(np.uint8))
         self._control = backend.allocate(plan.control_words * 4)
         self._control.zero()
-        self._stall = _StallRecord(self._control, target.control_line)
+        idle = target.idle_checks * target.polls_between_checks
+        self._stall = _StallRecord(
+            self._control, target.control_line, min(idle, target.spin_limit)
+        )
         own: dict[str, Binding] = {
             "schedule": _vector(self._schedule, len(plan.words)),
             "control": _vector(self._control, plan.control_words),
@@ -187,6 +193,7 @@ class PersistentLaunch:
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
         """See ``PreparedLaunch``."""
+        self._stall.is_quick = self._stall.is_quick or name == "spin_limit"
         self._inner.set_scalar(name, value)
 
     def launch(self, depends: Sequence[DeviceEvent] = ()) -> DeviceEvent:
@@ -232,6 +239,8 @@ class PersistentLaunch:
 
     def check(self) -> None:
         """Raise MegakernelStalled if a launch that has ended has stalled."""
+        if not self._stall.may_be_set:
+            return
         stall = self._stall.words(self._last)
         if not stall[q.FLAG]:
             return
@@ -293,25 +302,43 @@ def joined(backend: Backend, launches: Sequence[PreparedLaunch]) -> PreparedLaun
     return JoinedLaunches(one, persistent) if one is not None and persistent else one
 
 
+LEAST_POLL = 1e-8
+"""Seconds that a poll of a counter takes at least."""
+
+
 class _StallRecord:
-    """What the control memory says of a wait that ran out."""
+    """What the control memory says of a wait that ran out.
 
-    __slots__ = ("_checked", "_control", "_line", "_shared")
+    Where the host does not see that memory, to ask takes as long as many a launch, and no wait runs
+    out before it has polled ``fewest`` times: nobody asks again within that time, but where the
+    limit is another one (``is_quick``).
+    """
 
-    def __init__(self, control: Allocation, line: int) -> None:
+    __slots__ = ("_asked", "_checked", "_control", "_least", "_line", "_shared", "is_quick")
+
+    def __init__(self, control: Allocation, line: int, fewest: int) -> None:
         self._control, self._line = control, line
         view = control.host_view()
         words = None if view is None else view.view(np.uint32)
         self._shared = None if words is None else words[q.STALL * line :][:line]
         self._checked: DeviceEvent | None = None
         """The last of the launches that are known not to have stalled."""
+        self._least = fewest * LEAST_POLL
+        self._asked = clock()
+        """When all launches until then are known not to have stalled."""
+        self.is_quick = False
+
+    @property
+    def may_be_set(self) -> bool:
+        """Whether a launch may have stalled since it is known that none has."""
+        return self._shared is not None or self.is_quick or clock() - self._asked >= self._least
 
     def is_set(self, last: DeviceEvent | None) -> bool:
         """Whether a launch up to ``last`` is known to have stalled.  Where the host does not see
         the memory, one that still runs is not asked: its event tells."""
         if self._shared is not None:
             return bool(self._shared[q.FLAG])
-        if last is None or last is self._checked or not last.complete:
+        if last is None or last is self._checked or not self.may_be_set or not last.complete:
             return False
         return bool(self.words(last)[q.FLAG])
 
@@ -320,10 +347,11 @@ class _StallRecord:
         if self._shared is not None:
             return self._shared
         have_run = last is not None and last.complete
+        asked = clock()
         nbytes = 4 * self._line
         words = self._control.fetched(nbytes * q.STALL, nbytes).view(np.uint32)
         if have_run and not words[q.FLAG]:
-            self._checked = last
+            self._checked, self._asked = last, asked
         return words
 
 

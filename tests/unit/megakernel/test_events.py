@@ -13,6 +13,8 @@ import fusionq as fq
 from fusionq.backends import registry
 from fusionq.backends.reference.backend import ReferenceBackend
 from fusionq.base.errors import MegakernelStalled
+from fusionq.codegen import queue_layout as q
+from fusionq.megakernel import launch
 from fusionq.megakernel.launch import JoinedLaunches, PersistentLaunch
 from fusionq.submission.run import PreparedRun
 
@@ -84,3 +86,35 @@ def test_persistent_kernels_may_be_some_of_several_launches_that_are_one(
                 native = [k.native for k in run.launches if isinstance(k, PersistentLaunch)]
                 assert native and set(map(id, native)) <= set(map(id, backend.joined))
     np.testing.assert_array_equal(*found)
+
+
+def test_who_cannot_see_a_stall_asks_no_sooner_than_a_wait_can_run_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To ask a GPU takes longer than many a launch."""
+    now, asked = [0.0], []
+    words = np.zeros(8, np.uint32)
+
+    class Control:
+        def host_view(self) -> None:
+            return None
+
+        def fetched(self, offset: int, nbytes: int) -> Any:
+            asked.append(now[0])
+            return words.view(np.uint8).copy()
+
+    monkeypatch.setattr(launch, "clock", lambda: now[0])
+    record = launch._StallRecord(Control(), 8, 1000)  # type: ignore[arg-type]  # all it asks for
+    events: list[Any] = [SimpleNamespace(complete=True) for _ in range(5)]
+    now[0] = 999 * launch.LEAST_POLL
+    assert not record.is_set(events[0]) and asked == []
+    now[0] = first = 1001 * launch.LEAST_POLL
+    assert not record.is_set(events[1]) and asked == [first]
+    assert not record.is_set(events[2]) and len(asked) == 1
+    words[q.FLAG] = 1
+    now[0] = later = 2002 * launch.LEAST_POLL
+    assert record.may_be_set and record.is_set(events[3]) and asked == [first, later]
+    assert record.may_be_set, "until it is dealt with"
+    record = launch._StallRecord(Control(), 8, 1000)  # type: ignore[arg-type]  # all it asks for
+    record.is_quick = True
+    assert record.is_set(events[4])
