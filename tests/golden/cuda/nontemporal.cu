@@ -124,7 +124,7 @@ extern "C" __global__ void nontemporal_wide(
     long long a_shape1,
     unsigned short* __restrict__ image,
     long long image_stride0,
-    unsigned char* __restrict__ out,
+    unsigned char* out,
     long long out_shape0,
     long long out_shape1
 ) {
