@@ -257,6 +257,9 @@ ASSUMED: dict[str, Assumption] = {
         "the time without, with 32 0.98; only there"
     ),
     "early_step": Assumption(32, 32, "a warp"),
+    "block_planes": Assumption(
+        64, 64, "threads of a block in z (CUDA C++ Programming Guide 13, Compute Capabilities)"
+    ),
     "worker_threads": Assumption(
         256, 256, f"{_BY_HAND}: eight warps, of which an H100's multiprocessor has room for eight; "
         "only on GPUs"

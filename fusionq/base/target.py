@@ -239,6 +239,8 @@ class CodeLimits:
     """Values that a work-item loads before the launch before has ended, at most."""
     early_step: int
     """Work-items that load a row together, from which on that is done."""
+    block_planes: int
+    """Work-items of a work-group in the first of three dimensions, at most, for all devices."""
     worker_threads: int
     """Of a block that is a worker of a persistent kernel."""
     copy_alignment: int

@@ -78,6 +78,7 @@ class _PersistentPrinter:
         if not self.workers.counts_launches:
             self.epoch = self.memory.identifier(Scalar(body.epoch))
         self.dims = max(code.kernel.ndim for code in body.codes)
+        """The most dimensions of a stage."""
         self.records = self._records()
         self.local_bytes = worker_bytes(body, target.worker_size)
         self.bodies = code_bodies(body)
@@ -86,7 +87,6 @@ class _PersistentPrinter:
         """Words of the memory that each worker has for tables."""
         self.given: dict[int, str] = {}
         """What a worker writes into each cell of its table."""
-        """The most dimensions of a stage."""
         at_once = self.workers.loads_at_once(body, target)
         self.stages = StageText(target, dialect, self.words, self.helpers, at_once)
         self.waits = WaitText(body, self.dims, dialect, target, self.helpers, self.types)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from fusionq.base.frozen import dataclass
+from fusionq.ir.conjunctions import conjunction
 from fusionq.ir.nodes import (
     Assign,
     Binary,
@@ -24,7 +25,6 @@ from fusionq.ir.nodes import (
     For,
     If,
     ItemQuery,
-    Logical,
     Select,
     Stmt,
     Var,
@@ -141,10 +141,7 @@ class RowLoops:
         most = Call(INT64, "maximum", (inner.high, Const(INT64, -_FAR)))
         found: tuple[Stmt, ...] = (Assign(from_, least), Assign(to, most), find)
         if inner.where:
-            condition = inner.where[0]
-            for each in inner.where[1:]:
-                condition = Logical("and", condition, each)
-            found = (If(condition, found),)
+            found = (If(conjunction(inner.where), found),)
         part = Var(INT64, self.fresh("part"))
         is_first = Compare("eq", part, _ZERO)
         stop, begin = self.variable("stop", INT64), self.variable("begin", INT64)

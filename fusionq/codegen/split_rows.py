@@ -23,6 +23,7 @@ from fusionq.codegen.group_conditions import FENCE, skipped_outside
 from fusionq.codegen.interior import MOST_NODES, Interior, interior_of, nodes_of
 from fusionq.codegen.row_loops import InnerRow, RowLoops, folded
 from fusionq.codegen.scoping import Body, flatten_blocks
+from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,
@@ -85,17 +86,12 @@ def along_rows(kernel: Kernel) -> Kernel:
     split = split_rows(kernel)
     assert split is not None, "only kernels that can be split are marked"
     names: list[tuple[str, ScalarType]] = []
-    taken = {s.var for s in statements(kernel.body) if isinstance(s, For)}
-    taken.update(p.name for p in (*kernel.params, *kernel.arrays))
-    taken.update(name for name, _ in kernel.variables)
+    loops = (s.var for s in statements(kernel.body) if isinstance(s, For))
+    declared = (p.name for p in (*kernel.params, *kernel.arrays))
+    taken = FreshNames([*loops, *declared, *(name for name, _ in kernel.variables)])
 
     def fresh(wanted: str) -> str:
-        name, number = f"row_{wanted}", 0
-        while name in taken:
-            number += 1
-            name = f"row_{wanted}_{number}"
-        taken.add(name)
-        return name
+        return taken.fresh(f"row_{wanted}")
 
     def variable(wanted: str, type: ScalarType) -> str:
         names.append((fresh(wanted), type))

@@ -24,6 +24,7 @@ from typing import Literal
 from fusionq.base.frozen import dataclass
 from fusionq.base.span import Span
 from fusionq.ir.conjunctions import TRUE, conjunction
+from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,
@@ -52,7 +53,6 @@ from fusionq.ir.nodes import (
 from fusionq.ir.types import BOOL, INT64, ScalarType
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import map_operands, statements
-from fusionq.passes.names import FreshNames
 from fusionq.passes.written_marks import WrittenMarks
 
 DIMS = 3

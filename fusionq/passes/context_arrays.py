@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from fusionq.codegen.scoping import assigned_before_read
+from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import (
     ArrayDecl,
     Assign,
@@ -33,7 +34,6 @@ from fusionq.ir.walk import (
     rewrite_body,
     statements,
 )
-from fusionq.passes.names import FreshNames
 
 OWN = ItemQuery("local_linear_id", 0)
 """The place of a work-item in its group."""

@@ -20,6 +20,7 @@ from fusionq.analysis.item_space import ItemSpace, global_range, local_range
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.submission import ArrayArgument
 from fusionq.ir.conjunctions import conjunction
+from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
@@ -45,7 +46,6 @@ from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.walk import renamed_statement, rewrite_body, statements
 from fusionq.passes.guard import guarded
 from fusionq.passes.labels import label
-from fusionq.passes.names import FreshNames
 from fusionq.passes.sources import ArgumentSource, ParamSource, RangeSource
 
 

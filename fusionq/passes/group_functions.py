@@ -25,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from fusionq.base.target import CODE_LIMITS
+from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import (
     ArrayDecl,
     Assign,
@@ -50,7 +51,6 @@ from fusionq.ir.nodes import (
 from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.walk import rewrite_body, statements
 from fusionq.language.combine import halves, identity
-from fusionq.passes.names import FreshNames
 
 MOST_PARTS = 64
 """Values that each work-item of a sub-group combines at most before shuffles."""

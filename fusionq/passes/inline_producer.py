@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
 from fusionq.base.frozen import dataclass
+from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,
@@ -52,7 +53,6 @@ from fusionq.ir.walk import (
     subexpressions,
 )
 from fusionq.passes.index_sums import index_sum
-from fusionq.passes.names import FreshNames
 from fusionq.passes.propagate_indices import propagate_indices
 
 MOST_NODES = 20_000

@@ -13,10 +13,10 @@ from dataclasses import replace
 
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import LaunchShape
+from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import Binary, Expr, For, ItemQuery, Kernel, Param, Query, ScalarParam
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import rewrite_body, statements
-from fusionq.passes.names import FreshNames
 
 _WANTED: Mapping[Query, str] = {
     "global_id": "first_item", "group_id": "first_group",

@@ -21,6 +21,7 @@ from fusionq.analysis.footprint import Footprint
 from fusionq.base.frozen import dataclass
 from fusionq.codegen.interior import MOST_NODES, Interior, nodes_of, parted_items
 from fusionq.codegen.row_loops import InnerRow, RowLoops, folded, lanes_of
+from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
@@ -49,7 +50,6 @@ from fusionq.ir.walk import (
 )
 from fusionq.passes.affine_expression import affine_expression
 from fusionq.passes.fuse import FusedKernel
-from fusionq.passes.names import FreshNames
 from fusionq.passes.nontemporal_stores import streamed_row
 from fusionq.passes.read_ahead import arrays_of, rows_ahead
 from fusionq.passes.relocate import relocate

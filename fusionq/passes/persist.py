@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from fusionq.base.steps import Steps
 from fusionq.ir.array_reductions import array_reductions
+from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import (
     ArrayParam,
     Binary,
@@ -46,7 +47,6 @@ from fusionq.ir.walk import (
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.ids_of_groups import in_global_ids
 from fusionq.passes.labels import number_in
-from fusionq.passes.names import FreshNames
 from fusionq.passes.shared_params import SharedParams
 from fusionq.passes.sources import ParamSource, QueueSource
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from fusionq.analysis.footprint import Footprint
+from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
@@ -27,7 +28,6 @@ from fusionq.ir.types import INT64
 from fusionq.ir.walk import expressions, rewrite_body, statements
 from fusionq.passes.affine_expression import affine_expression
 from fusionq.passes.fuse import FusedKernel
-from fusionq.passes.names import FreshNames
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource
 
 SymbolSource = Callable[[str], ParamSource]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 
+from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import KernelParam
-from fusionq.passes.names import FreshNames
 from fusionq.passes.sources import ParamSource
 
 

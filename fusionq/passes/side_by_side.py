@@ -19,6 +19,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 
 from fusionq.base.frozen import dataclass
+from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
@@ -43,7 +44,6 @@ from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.walk import local_memories, renamed_statement, rewrite_body, statements
 from fusionq.passes.fuse import FusedKernel, fused_name
 from fusionq.passes.labels import label, number_in
-from fusionq.passes.names import FreshNames
 from fusionq.passes.sources import ParamSource, RangeSource
 
 

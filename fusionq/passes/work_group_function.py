@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from fusionq.codegen.scoping import flatten_blocks
+from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.functions import DEVICE_FUNCTIONS
 from fusionq.ir.nodes import (
     ArrayDecl,
@@ -63,7 +64,6 @@ from fusionq.ir.walk import (
 )
 from fusionq.passes.context_arrays import OWN, with_context_arrays
 from fusionq.passes.group_functions import linear_local_id
-from fusionq.passes.names import FreshNames
 
 MOST_REPEATED = 12
 """Expressions of an integer that is computed anew in each region rather than kept."""

@@ -15,6 +15,7 @@ from functools import reduce
 from math import prod
 
 from fusionq.base.span import Span
+from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
@@ -32,7 +33,6 @@ from fusionq.ir.nodes import (
     Var,
 )
 from fusionq.ir.types import INT64, UINT8
-from fusionq.passes.names import FreshNames
 
 _ONE, _ZERO = Const(UINT8, 1), Const(UINT8, 0)
 

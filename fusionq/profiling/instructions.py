@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusionq.base.target import Target
+from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import (
     ArrayParam,
     Call,
@@ -35,7 +36,6 @@ from fusionq.ir.nodes import (
 from fusionq.ir.types import BOOL, INT64
 from fusionq.ir.verifier import verify
 from fusionq.megakernel.schedule import Schedule
-from fusionq.passes.names import FreshNames
 from fusionq.profiling.decoding import Decoded, Words, counter_values, slot_intervals
 from fusionq.profiling.layout import layout_of, records_under
 from fusionq.profiling.lowering import BASE, RECORDS, RecordLowering, without_records

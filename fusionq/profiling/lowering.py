@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from fusionq.base.target import Target
+from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,
@@ -49,7 +50,6 @@ from fusionq.ir.range_guard import RangeGuard, range_guard
 from fusionq.ir.types import BOOL, INT64
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import rewrite_body, statements
-from fusionq.passes.names import FreshNames
 from fusionq.profiling.layout import Key, key_of, layout_of
 from fusionq.profiling.regions import (
     AGGREGATE_FIELDS,

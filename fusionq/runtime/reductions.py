@@ -18,6 +18,7 @@ from fusionq.base.call_site import located, user_span
 from fusionq.base.dtypes import is_bfloat16
 from fusionq.base.errors import ArgumentError, DeviceError, FusionStateError
 from fusionq.base.frozen import dataclass
+from fusionq.base.target import CODE_LIMITS
 from fusionq.frontend.dialect import counterpart
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.language.ranges import NdRange, Range, as_range
@@ -49,9 +50,6 @@ Submit: TypeAlias = Callable[..., Event]
 
 LEAST_ROW, ROW = 16, 64
 """Work-items in the last dimension of a work-group, at least, and where its extent does not say."""
-MOST_PLANES = 64
-"""Work-items in the first of three dimensions of a work-group, at most: a GPU's blocks have no more
-threads in z."""
 
 
 def submit_reducing(
@@ -224,8 +222,8 @@ def group_shape(extents: Sequence[int]) -> tuple[int, ...]:
 
     From the last dimension on each takes the greatest divisor of its extent for which there is
     room, so that other kernels over the Range can be fused with it, and the first one what is left,
-    of three no more than ``MOST_PLANES``.  A last extent without a divisor from ``LEAST_ROW`` on is
-    rounded up.
+    of three no more than a GPU's blocks have threads in z.  A last extent without a divisor from
+    ``LEAST_ROW`` on is rounded up.
     """
     shape = [WORK_GROUP]
     for extent in reversed(extents[1:]):
@@ -235,7 +233,7 @@ def group_shape(extents: Sequence[int]) -> tuple[int, ...]:
             divisor = ROW
         shape[:1] = [room // divisor, divisor]
     if len(shape) > 2:
-        shape[0] = min(shape[0], MOST_PLANES)
+        shape[0] = min(shape[0], CODE_LIMITS.block_planes)
     return tuple(shape)
 
 

@@ -149,7 +149,7 @@ class SubmissionList:
         """The events of its first submissions that have been launched already."""
         self.next_launch = -1
         """The submission with which the next ones are launched, -1 where they wait for the end."""
-        self.calls_elsewhere: Mapping[int, Call] = _NONE
+        self.calls_elsewhere: dict[int, Call] = {}
         """Of submissions that another call of the user's had made before, which gave the arguments'
         names, the calls that made them here."""
         self._admission: dict[str, float] | None = None
@@ -213,8 +213,7 @@ class SubmissionList:
         names."""
         frame = user_frame()
         if frame is not None and not entry.is_called_in(frame):
-            call = frame.f_code, frame.f_lasti
-            self.calls_elsewhere = {**self.calls_elsewhere, len(self.entries): call}
+            self.calls_elsewhere[len(self.entries)] = frame.f_code, frame.f_lasti
 
     def add_all(self, submitted: SubmissionList, call: CallArguments) -> None:
         """The submissions of a list that was made before, with the arguments of ``call``, all of
@@ -228,8 +227,7 @@ class SubmissionList:
                 own.foreign = list(own.foreign)
                 number = entry.last_use = next(use_numbers)
                 self.add(entry, list(own.memory), list(own.values), own, number)
-            if elsewhere:
-                self.calls_elsewhere = {**self.calls_elsewhere, **elsewhere}
+            self.calls_elsewhere |= elsewhere
         except BaseException:
             self._cut(before)
             raise

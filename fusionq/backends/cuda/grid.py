@@ -6,13 +6,10 @@ from math import prod
 
 from fusionq.base.errors import DeviceError
 from fusionq.base.frozen import dataclass
-from fusionq.base.target import LaunchShape
+from fusionq.base.target import CODE_LIMITS, LaunchShape
 
 LARGEST = (2**31 - 1, 65535, 65535)
 """Blocks of a grid in x, y and z (CUDA C++ Programming Guide 13, Compute Capabilities)."""
-
-MOST_PLANES = 64
-"""Threads of a block in z."""
 
 IN_ORDER = "xyz"
 
@@ -59,10 +56,11 @@ def grid_of(kernel: str, shape: LaunchShape) -> Grid:
             "work-groups larger"
         )
     x, y, z = threads
-    if z > MOST_PLANES:
+    if z > CODE_LIMITS.block_planes:
         raise DeviceError(
             f"kernel {kernel!r} has work-groups of {shape.local_range}; a GPU takes "
-            f"{MOST_PLANES} work-items in the first of three dimensions; give the others more"
+            f"{CODE_LIMITS.block_planes} work-items in the first of three dimensions; "
+            "give the others more"
         )
     return Grid((blocks[0], blocks[1], blocks[2]), (x, y, z), axes)
 

@@ -1,4 +1,4 @@
-"""Fresh names in a fused kernel."""
+"""Names that a kernel does not have yet."""
 
 from __future__ import annotations
 
