@@ -69,9 +69,11 @@ def where_positive(item: fq.Item, a, out):
 
 @pytest.fixture
 def streaming(queue: fq.FusionQueue) -> fq.FusionQueue:
-    """``queue``, on a device with next to no caches."""
+    """``queue``, on a device with next to no caches, which makes such stores of all kernels."""
     backend = queue._state.launcher.backend
-    device = replace(backend.target.device, streams_stores=True)
+    device = replace(
+        backend.target.device, streams_stores=True, masks_vectors=True, splits_rows=False
+    )
     backend.target = replace(backend.target, device=device, cache_bytes=2)
     return queue
 
