@@ -1,7 +1,7 @@
 """What is assumed of a machine where it does not say and nothing is measured: one table.
 
 The values for CPUs were measured on two to four cores of AMD EPYC and Intel Xeon under Intel's
-OpenCL runtime, if nothing else is said; those for GPUs have not been run through this package.
+OpenCL runtime, if nothing else is said; those for GPUs on an H100 where that is said, or are guesses.
 docs/target.md shows the table.
 """
 
@@ -113,6 +113,12 @@ ASSUMED: dict[str, Assumption] = {
     "block_cache_share": Assumption(2, 2, f"{_BY_HAND}: arrays of the other stages"),
     "kept_tiles": Assumption(4, 4, _BY_HAND),
     "rounds_of_tiles": Assumption(8, 8, f"{_BY_HAND}: an eighth of a stage's time"),
+    # Rows of launches whose inside has code of its own
+    "shortest_split_row": Assumption(
+        8, 8, "with four, kernels that read what they write took 1.1 times as long: two cores of "
+        "an EPYC (Zen 3, AVX2), November 2026; not asked for on GPUs"
+    ),
+    "least_split_share": Assumption(0.75, 0.75, f"{_BY_HAND}: the rest is done under masks"),
     # Overlapped tiles
     "largest_overlapped_tile": Assumption(1 << 15, 1 << 15, _BY_HAND),
     "tile_rows": Assumption(64, 64, _BY_HAND),
@@ -198,6 +204,10 @@ ASSUMED: dict[str, Assumption] = {
         1.5e-4, 1.5e-4, "0.1 to 0.3 s of planning and building on two cores of an EPYC, over 2,000 "
         "runs"
     ),
+    "split_saved_seconds": Assumption(
+        5e-5, 5e-5, "0.3 s of building on two cores of an EPYC, over 6,000 launches; not asked for "
+        "on GPUs"
+    ),
     # What the cost model counts in: one operation's time in terms of another's
     "float_division": Assumption(0.3, 0.3, f"{_FITTED}; against a mathematical function"),
     "group_function": Assumption(0.6, 0.6, f"{_FITTED}; against a mathematical function"),
@@ -229,6 +239,7 @@ ASSUMED: dict[str, Assumption] = {
     ),
     "strip_items": Assumption(256, 256, "columns of a few dozen bytes in an L1 of 32 KiB"),
     "shortest_segment": Assumption(16, 16, "a vector of float32 in AVX-512"),
+    "shortest_interior": Assumption(128, 128, f"{_BY_HAND}: eight vectors of float32 in AVX-512"),
     "private_copies_bytes": Assumption(2048, 2048, f"{_BY_HAND}: a part of an L1 of 32 KiB"),
     "items_per_copy": Assumption(
         16, 16, "to combine an element takes as long as some atomic operations"
@@ -259,6 +270,9 @@ ASSUMED: dict[str, Assumption] = {
     "early_step": Assumption(32, 32, "a warp"),
     "block_planes": Assumption(
         64, 64, "threads of a block in z (CUDA C++ Programming Guide 13, Compute Capabilities)"
+    ),
+    "static_bytes": Assumption(
+        48 << 10, 48 << 10, "static shared memory of a block (CUDA C++ Programming Guide 13)"
     ),
     "worker_threads": Assumption(
         256, 256, f"{_BY_HAND}: eight warps, of which an H100's multiprocessor has room for eight; "

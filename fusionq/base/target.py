@@ -151,6 +151,9 @@ class Costs:
     saved_seconds: float
     """Of each run of a list, that computing halos anew has to be able to save: finding out how, and
     building that, is then earned back by 2,000 runs."""
+    split_saved_seconds: float
+    """Of each launch, that code of its own for the inside of rows has to save: building the kernel,
+    which takes longer, is then earned back by 6,000 launches."""
     measured: bool = False
     """Whether those up to ``cache_bandwidth`` were measured on this device."""
 
@@ -211,6 +214,9 @@ class CodeLimits:
     """Work-items of a strip of columns, which stay in the nearest cache."""
     shortest_segment: int
     """Work-items of a segment below which no constant divisor cuts rows."""
+    shortest_interior: int
+    """Work-items at the beginning of a row that are no interior: where a constant bounds by fewer
+    what is decided, as in ``id % 8`` and ``id < 4``, the others are most of a row."""
     private_copies_bytes: int
     """Of a lane's copies of reduced arrays together."""
     items_per_copy: int
@@ -241,6 +247,8 @@ class CodeLimits:
     """Work-items that load a row together, from which on that is done."""
     block_planes: int
     """Work-items of a work-group in the first of three dimensions, at most, for all devices."""
+    static_bytes: int
+    """Of a block's shared memory that the compiler may place."""
     worker_threads: int
     """Of a block that is a worker of a persistent kernel."""
     copy_alignment: int
@@ -384,6 +392,11 @@ class Target:
     rounds_of_tiles: int
     """Tiles of a stage for each worker from which on it does not matter that the last ones have no
     whole round of the workers: the others begin with the next stage."""
+
+    shortest_split_row: int
+    """Steps of a work-group in the shortest row whose inside has code of its own in a launch."""
+    least_split_share: float
+    """Of such a row, which is inside: the rest is done under masks."""
 
     largest_overlapped_tile: int
     """Work-items of an overlapped tile, at most."""

@@ -18,6 +18,7 @@ from dataclasses import field, replace
 from typing import NamedTuple
 
 from fusionq.base.frozen import dataclass
+from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.ir.comparisons import MIRRORED, NEGATED
 from fusionq.ir.interval_arithmetic import Interval, arithmetic, within
@@ -57,10 +58,6 @@ from fusionq.ir.walk import (
 
 MOST_NODES = 400
 """Expressions of the largest kernel whose code is worth having twice."""
-
-SHORTEST = 128
-"""Work-items at the beginning of a row that are no interior: where a constant bounds by fewer what
-is decided, as in ``id % 8`` and ``id < 4``, the others are most of a row."""
 
 _FAR = 1 << 62
 """Beyond all ids; up to it, what is added to an id does not wrap."""
@@ -326,7 +323,7 @@ class _Decider:
             end = Binary(INT64, "sub", end, distance)
         if sign < 0:
             op = MIRRORED[op]
-        if op in ("lt", "le") and isinstance(end, Const) and end.value < SHORTEST:
+        if op in ("lt", "le") and isinstance(end, Const) and _is_small(end.value):
             return False
         match op:
             case "lt":
@@ -395,6 +392,11 @@ class _Decider:
         )
 
 
+def _is_small(bound: int | float) -> bool:
+    """Whether the work-items below ``bound`` are no interior."""
+    return bound < CODE_LIMITS.shortest_interior
+
+
 def _likely(cond: Expr, bigger: bool) -> bool | None:
     """What a condition is for most work-items; None if there is no telling."""
     match cond:
@@ -402,7 +404,7 @@ def _likely(cond: Expr, bigger: bool) -> bool | None:
             return False
         case Compare(op="ne"):
             return True
-        case Compare(op=op, rhs=Const(type, value)) if type == INT64 and value < SHORTEST:
+        case Compare(op=op, rhs=Const(type, value)) if type == INT64 and _is_small(value):
             return op in ("gt", "ge")
         case Compare():
             return bigger

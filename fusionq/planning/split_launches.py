@@ -28,17 +28,6 @@ from fusionq.passes.sources import ArgumentSource, ParamSource, RangeSource
 from fusionq.planning.known_values import KnownValues, Sizes
 from fusionq.planning.plan import Guards
 
-LEAST_SAVED = 5e-5
-"""Seconds of each launch that going along rows has to save: a kernel with the inside of rows beside
-the rest takes 0.3 s longer to build, which is earned back by 6,000 launches."""
-
-SHORTEST = 8
-"""Steps of a work-group in the shortest row whose inside has code of its own: with four, kernels
-that read what they write, whose rows end under masks, took 1.1 times as long."""
-
-LEAST_INSIDE = 0.75
-"""Of a row, which is inside: the rest is done under masks."""
-
 _ANY = 1 << 62
 
 
@@ -98,16 +87,17 @@ class SplitLaunches:
         target, ndim = self._target, split.kernel.ndim
         row = items[-1] if ndim == len(items) else items.size
         saved = target.costs.masked_store_seconds / target.device.compute_units
-        fewest = ceil(LEAST_SAVED * target.sub_group_size / (saved * split.stores))
+        least = target.costs.split_saved_seconds
+        fewest = ceil(least * target.sub_group_size / (saved * split.stores))
         is_large = items.size >= fewest
         self._validity.demand_items(tuple(items), *((fewest, _ANY) if is_large else (0, fewest)))
         if not is_large:
             return False
         if ndim == len(items):
             self._validity.demand_between(row, *size_order(row, bits=2))
-        if row < SHORTEST * target.sub_group_size:
+        if row < target.shortest_split_row * target.sub_group_size:
             return False
-        return self._inside(split, sources, row) >= LEAST_INSIDE * row
+        return self._inside(split, sources, row) >= target.least_split_share * row
 
     def _inside(self, split: _Split, sources: Mapping[str, ParamSource], row: int) -> int:
         """The items of a ``row`` of so many that are inside; none where that is not known."""

@@ -11,24 +11,23 @@ import pytest
 
 import fusionq as fq
 from fusionq.kernels.library import Array
-from fusionq.planning import split_launches
 
 EXTREMES = (0, 1, -1, 5, 31, 64, 1 << 40, -(1 << 40), (1 << 63) - 1, -(1 << 63))
 ROWS = ((1, 1), (1, 15), (2, 16), (3, 17), (1, 33), (5, 130), (40, 2), (33, 100))
 
 
 @pytest.fixture
-def queue(sycl_queue: fq.FusionQueue, monkeypatch: pytest.MonkeyPatch) -> Iterator[fq.FusionQueue]:
+def queue(sycl_queue: fq.FusionQueue) -> Iterator[fq.FusionQueue]:
     """A queue of a CPU whose vectors have no registers for masks, all of whose rows are split that
     can be."""
-    monkeypatch.setattr(split_launches, "LEAST_SAVED", 0.0)
-    monkeypatch.setattr(split_launches, "SHORTEST", 0)
-    monkeypatch.setattr(split_launches, "LEAST_INSIDE", -np.inf)
     backend = sycl_queue._state.launcher.backend
     if backend.target.device.kind != "cpu":
         pytest.skip("rows are split on CPUs")
     info = replace(backend.target.device, splits_rows=True, masks_vectors=False)
-    backend.target = replace(backend.target, device=info)
+    costs = replace(backend.target.costs, split_saved_seconds=0.0)
+    backend.target = replace(
+        backend.target, device=info, costs=costs, shortest_split_row=0, least_split_share=-np.inf
+    )
     yield sycl_queue
 
 

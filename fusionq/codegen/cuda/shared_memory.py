@@ -15,8 +15,8 @@ from fusionq.codegen.streamed_loops import streams_of
 from fusionq.ir.nodes import Kernel, Persistent
 from fusionq.ir.walk import local_memories, takes_work_groups
 
-LARGEST_STATIC = (48 - 15) << 10
-"""Bytes; group functions may take the rest of the 48 KiB (``codegen.cuda.groups``)."""
+LARGEST_STATIC = CODE_LIMITS.static_bytes - (15 << 10)
+"""Bytes; group functions may take the rest (``codegen.cuda.groups``)."""
 ALIGNMENT = 8
 
 

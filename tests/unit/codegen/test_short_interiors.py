@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.codegen.interior import SHORTEST, interior_of
+from fusionq.base.target import CODE_LIMITS
+from fusionq.codegen.interior import interior_of
 from fusionq.ir.nodes import Binary, Const, If
 from fusionq.ir.walk import expressions, statements
 from tests.unit.lists import submission
@@ -120,4 +121,4 @@ def test_what_is_long_enough_is_an_interior() -> None:
     assert found is not None
     (high,) = found.highs
     assert isinstance(high, Const)
-    assert high.value == 2047 >= SHORTEST
+    assert high.value == 2047 >= CODE_LIMITS.shortest_interior
