@@ -1,7 +1,8 @@
 """What is assumed of a machine where it does not say and nothing is measured: one table.
 
 The values for CPUs were measured on two to four cores of AMD EPYC and Intel Xeon under Intel's
-OpenCL runtime, if nothing else is said; those for GPUs on an H100 where that is said, or are guesses.
+OpenCL runtime, if nothing else is said; those for GPUs on an H100 where that is said, else they are
+guesses.
 docs/target.md shows the table.
 """
 
