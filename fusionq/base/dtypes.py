@@ -45,5 +45,6 @@ def as_dtype(obj: Any) -> np.dtype[Any]:
     found = numba_dtype(obj)
     try:
         return np.dtype(obj) if found is None else found
-    except ValueError as error:  # an object with a ``dtype`` that is none, such as NumPy itself
-        raise TypeError(str(error)) from None
+    except (TypeError, ValueError) as error:  # also an object whose ``dtype`` is none
+        hint = "give a NumPy dtype or its name, such as numpy.float32"
+        raise TypeError(f"{error}; {hint}") from None

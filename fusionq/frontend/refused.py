@@ -88,6 +88,24 @@ _MAKING = frozenset(
 
 _FUNCTIONS = (BuiltinFunctionType, np.ufunc)
 
+_IDS = "Ask the work-item, the kernel's first parameter"
+
+ELSEWHERE: dict[str, str] = {
+    "grid": f"{_IDS}: item.get_id(0).",
+    "gridsize": f"{_IDS}: item.get_range(0).",
+    "threadIdx": f"{_IDS}, an NdItem: item.get_local_id(d).",
+    "blockIdx": f"{_IDS}, an NdItem: item.get_group().get_group_id(d).",
+    "blockDim": f"{_IDS}, an NdItem: item.get_group().get_local_range(d).",
+    "gridDim": f"{_IDS}, an NdItem: item.get_group().get_group_range(d).",
+    "syncthreads": "Work-items of a group meet at fq.group_barrier(item.get_group()).",
+    "barrier": "Work-items of a group meet at fq.group_barrier(item.get_group()).",
+    "atomic": "Atomic operations are fq.AtomicRef(array, index).fetch_add(x) and its kin.",
+    "shared": _OWN_MEMORY,
+    "local": _OWN_MEMORY,
+    "private": _OWN_MEMORY,
+} | {name: f"{_IDS}: item.{name}(d)." for name in ("get_global_id", "get_id", "get_local_id")}
+"""What other languages for kernels have under a name."""
+
 
 def instead_of(function: object, name: str) -> str:
     """What to write in place of a function, called as ``name``, that kernels cannot call."""
@@ -109,6 +127,8 @@ def attribute_meant(name: str, owner: object) -> str:
         is_type = isinstance(found, type) and issubclass(found, np.generic)
         if isinstance(owner, ModuleType) and (is_type or isinstance(found, _FUNCTIONS)):
             return f"Did you mean {module.__name__}.{name}?"
+    if isinstance(owner, ModuleType) and name in ELSEWHERE:
+        return ELSEWHERE[name]
     return similar(name, dir(owner))
 
 

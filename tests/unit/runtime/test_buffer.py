@@ -82,6 +82,7 @@ def test_big_endian_arrays_are_told_why():
         ((([1, 2, 3]),), "from an array, not from list"),
         (("abc",), "not from str"),
         (((2.5,), np.float32), "integer"),
+        ((3, "floaty"), "such as numpy.float32"),
     ],
 )
 def test_what_is_no_shape_and_no_array_is_refused(arguments, message):
