@@ -25,6 +25,8 @@ from fusionq.base.span import Span
 
 SEVERITY: dict[Scope, int] = {"NONE": 0, "ITEM": 1, "GROUP": 2, "GLOBAL": 3, "UNKNOWN": 4}
 
+DIFFERENT_ELEMENTS = "they touch different elements of the same memory"
+
 KINDS: dict[tuple[str, str], DependenceKind] = {
     ("write", "read"): "RAW",
     ("read", "write"): "WAR",
@@ -206,7 +208,7 @@ def _of_elements(
     proofs = analysis.proofs
     items = from_a.apply_range(from_b.reverse())
     if proofs.is_empty(items):
-        return Between("NONE", "they touch different elements of the same memory")
+        return Between("NONE", DIFFERENT_ELEMENTS)
     if isinstance(meeting, str):
         return Between("GLOBAL", meeting)
     analysis.pinned |= meeting.pinned

@@ -4,15 +4,21 @@ A dependence on a submission follows from others where everything of it that a t
 the two, writes anew is all that it touched: what comes later depends on the third, and that on the
 first.  So an access *lives* until what it touched has been written again, and a submission is
 compared with accesses that live: the last writers of its memory and the readers since.
+
+Where many live, more is tried to end their lives: several submissions together write all elements,
+each its part, as the two halves of a step of an in-place transform do; or one does for today's
+sizes.  And whether two submissions share elements at all is one question before those about their
+accesses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 
 from fusionq.analysis.dependence import (
+    DIFFERENT_ELEMENTS,
     Accessed,
     Between,
     PairScope,
@@ -22,7 +28,7 @@ from fusionq.analysis.dependence import (
     dependences_between,
 )
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.overwritten import is_overwritten, writes_within
+from fusionq.analysis.overwritten import are_apart, is_overwritten, writes_within
 from fusionq.analysis.proof import in_steps, nothing_left
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.scope import DependenceKind
@@ -32,6 +38,13 @@ from fusionq.base.steps import Steps
 FEWEST_COMPARED, ALL_COMPARED = 64, 40_000
 """Submissions that one is compared with: as many as it takes where a list is short, so that
 ``ALL_COMPARED`` pairs are enough for it, and ``FEWEST_COMPARED`` in any case."""
+
+FEW_LIVE = 4
+"""Submissions of which accesses live, beyond which more is tried to end their lives: that narrows
+down the sizes that the answers serve."""
+
+MOST_TOGETHER = 3
+"""Submissions that are asked whether they write all elements of an access together."""
 
 MOST_WRITERS = 16
 """Different kinds of writers of one memory whose elements are compared."""
@@ -43,6 +56,11 @@ class _Live:
 
     reads: set[int]
     writes: set[int]
+    partly: tuple[int, ...] = ()
+    """The submissions since then that have written a part of it."""
+
+    def __contains__(self, position: int) -> bool:
+        return position in self.reads or position in self.writes
 
 
 @dataclass
@@ -87,6 +105,8 @@ class _Finder:
         self.memories: dict[int, _Memory] = {}
         self.accesses: list[tuple[Accessed, ...]] = []
         self.uses: list[dict[int, _Use]] = []
+        self.many = False
+        """Whether accesses of many submissions have lived at once."""
         self.most = max(FEWEST_COMPARED, ALL_COMPARED // max(len(questions.submissions), 1))
 
     def note(self, s: int) -> None:
@@ -136,21 +156,32 @@ class _Finder:
                     memory.live.clear()
                     memory.unknown = s, why
             return tuple(found)
-        pairs = [self._of_pair(p, s) for p in producers]
+        many = self.many or len(producers) > FEW_LIVE
+        pairs = [self._of_pair(p, s, many) for p in producers]
+        partly = {
+            (p, group): (*self.memories[group].live[p].partly, s)
+            for p, (of_pair, _) in zip(producers, pairs, strict=True)
+            for group in self._partly_written(p, of_pair)
+            if len(self.memories[group].live[p].partly) < MOST_TOGETHER
+        }
+        asked = partly
+        if many and not self.many:
+            asked = {(p, g): self.memories[g].live[p].partly for p, g in self._living()} | partly
+        together = self._overwritten_together(asked) if many else {}
         overwrites = {
             group
             for group, use in own.items()
             if use.writes and self._overwrites_all(self.memories[group], s, group)
         }
+        self.many = many
+        for p, group in partly:
+            self.memories[group].live[p].partly = partly[p, group]
         for p, (of_pair, overwritten) in zip(producers, pairs, strict=True):
             found += [f.between(p, s) for f in of_pair]
-            for group, use in self.uses[p].items():
-                live = self.memories[group].live.get(p)
-                if live is not None and not overwritten.isdisjoint(use.reads | use.writes):
-                    live.reads -= overwritten
-                    live.writes -= overwritten
-                    if not live.reads and not live.writes:
-                        del self.memories[group].live[p]
+            for group in self.uses[p]:
+                self._ends(p, group, overwritten)
+        for (p, group), overwritten in together.items():
+            self._ends(p, group, overwritten)
         for group, use in own.items():
             memory = self.memories[group]
             if group in overwrites:
@@ -159,33 +190,100 @@ class _Finder:
             memory.live[s] = _Live(set(use.reads), set(use.writes))
         return tuple(found)
 
-    def _of_pair(self, p: int, s: int) -> tuple[Sequence[PairScope], frozenset[int]]:
+    def _ends(self, p: int, group: int, overwritten: frozenset[int]) -> None:
+        """The ``overwritten`` accesses of a submission to a memory, by position, live no longer."""
+        live = self.memories[group].live
+        own = live.get(p)
+        if own is not None and not overwritten.isdisjoint(own.reads | own.writes):
+            own.reads -= overwritten
+            own.writes -= overwritten
+            if not own.reads and not own.writes:
+                del live[p]
+
+    def _partly_written(self, p: int, found: Sequence[PairScope]) -> set[int]:
+        """The memories of which another submission, which depends on ``p`` so, writes elements that
+        a living access of ``p`` touched."""
+        group_of = {a.argument: a.group for a in self.accesses[p]}
+        groups = {
+            group_of[f.producer_argument] for f in found if f.kind != "RAW" and f.scope != "NONE"
+        }
+        return {group for group in groups if p in self.memories[group].live}
+
+    def _living(self) -> list[tuple[int, int]]:
+        """The submissions, each with a memory, to which it has accesses that live."""
+        return [(p, group) for group, memory in self.memories.items() for p in memory.live]
+
+    def _overwritten_together(
+        self, asked: Mapping[tuple[int, int], tuple[int, ...]]
+    ) -> dict[tuple[int, int], frozenset[int]]:
+        """The living accesses of a submission to a memory, by position, all of whose elements those
+        have written together that have written a part of them; ``asked`` has these."""
+        found = {}
+        for (p, group), writers in asked.items():
+            if len(writers) > 1:
+                live = self.memories[group].live[p]
+                found[p, group] = frozenset(
+                    k
+                    for k in live.reads | live.writes
+                    if self._is_overwritten((p, *writers), k, group, True)
+                )
+        return found
+
+    def _is_overwritten(
+        self, members: Sequence[int], position: int, group: int, here: bool
+    ) -> bool:
+        """Whether the members after the first write all elements that an access of the first
+        touches; for today's sizes, if ``here``."""
+        access = self.accesses[members[0]][position]
+        others = [
+            tuple(sorted({b.argument for b in self.accesses[m] if b.group == group}))
+            for m in members[1:]
+        ]
+        return self.questions.ask(
+            members,
+            ("overwritten", position, here),
+            partial(is_overwritten, position=position, here=here),
+            ((access.argument,), *others),
+            other_sizes=True,
+        )
+
+    def _of_pair(self, p: int, s: int, many: bool) -> tuple[Sequence[PairScope], frozenset[int]]:
         """The dependences of ``s`` on ``p``, and the accesses of ``p``, by position, all of whose
-        elements ``s`` writes."""
+        elements ``s`` writes; ``many``: accesses of many submissions live, so that only those are
+        looked at that do."""
         questions, pair = self.questions, (p, s)
         first, second = self.accesses[p], self.accesses[s]
+        living = tuple(
+            k
+            for k, a in enumerate(first)
+            if not many or ((live := self.memories[a.group].live.get(p)) and k in live)
+        )
 
         def compare(a: int, b: int) -> Between:
             return questions.ask(
                 pair,
-                ("between", a, b),
-                lambda analysis: between(analysis, 0, a, 1, b),
-                ((first[a].argument,), (second[b].argument,)),
+                ("between", living[a], b),
+                lambda analysis: between(analysis, 0, living[a], 1, b),
+                ((first[living[a]].argument,), (second[b].argument,)),
                 other_sizes=True,
             )
 
         def answer(_: ListAnalysis) -> tuple[Sequence[PairScope], frozenset[int]]:
-            overwritten = set()
-            for k, a in enumerate(first):
-                others = tuple(b.argument for b in second if b.group == a.group)
-                question = ("overwritten", k), partial(is_overwritten, position=k)
-                about = (a.argument,), others
-                if questions.ask(pair, *question, about, other_sizes=True):
-                    overwritten.add(k)
-            found = dependences_between(0, 1, first, second, compare, self.unions)
-            return found, frozenset(overwritten)
+            alive = [first[k] for k in living]
+            apart = partial(are_apart, positions=living)
+            overwritten: frozenset[int] = frozenset()
+            if many and questions.ask(pair, ("apart", living), apart, other_sizes=True):
+                found = dependences_between(0, 1, alive, second, _apart, self.unions)
+            else:
+                overwritten = frozenset(
+                    k for k in living if self._is_overwritten(pair, k, first[k].group, many)
+                )
+                found = dependences_between(0, 1, alive, second, compare, self.unions)
+            if len(living) < len(first):  # the others may touch what the second touches
+                found = tuple(f for f in found if f.scope != "NONE")
+            return found, overwritten
 
-        return questions.ask(pair, "dependences", answer, other_sizes=True)
+        return questions.ask(pair, ("dependences", living, many), answer, other_sizes=True)
 
     def _way(self, s: int, group: int) -> Hashable:
         """Equal for submissions that write the same elements of a memory."""
@@ -225,6 +323,11 @@ class _Finder:
             producer, consumer, first.argument, second.argument, kind, "UNKNOWN", why,
             submissions[producer].ir.span, submissions[consumer].ir.span,
         )  # fmt: skip
+
+
+def _apart(_first: int, _second: int) -> Between:
+    """Between accesses that have no element in common."""
+    return Between("NONE", DIFFERENT_ELEMENTS)
 
 
 @dataclass(frozen=True)

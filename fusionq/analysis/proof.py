@@ -293,7 +293,7 @@ def _reached(context: isl.Context, operations: int) -> bool:
 
 
 def symbols_of(values: isl.Set) -> frozenset[str]:
-    """The parameters that a set of parameter values constrains."""
+    """The parameters that a set constrains."""
     kind = isl.dim_type.param
     names = (
         values.get_dim_name(kind, position)
@@ -301,6 +301,19 @@ def symbols_of(values: isl.Set) -> frozenset[str]:
         if values.involves_dims(kind, position, 1)
     )
     return frozenset(name for name in names if name is not None)
+
+
+def _left_for_others() -> int:
+    """The operations that it may take to find out for which other values an answer holds."""
+    if _plan is None:
+        return OPERATIONS_FOR_OTHERS
+    return min(OPERATIONS_FOR_OTHERS, max(_plan.left_for_others // 50, FEWEST_FOR_OTHERS))
+
+
+def _lose_for_others(operations: int) -> None:
+    """These were taken in vain."""
+    if _plan is not None:
+        _plan.left_for_others -= operations
 
 
 @dataclass
@@ -344,6 +357,28 @@ class Proofs:
             self.add([*answered(lambda: self._conditions(hard, inside=False)), (pinned, True)])
         return True
 
+    def is_empty_for_others(self, find: Callable[[], isl.Set]) -> bool:
+        """Whether it could be found out for which sizes and scalars, today's among them, the set
+        that is found is empty; what rests on the proofs then serves these only."""
+        most = _left_for_others()
+        try:
+            with limited_operations(most):
+                nonempty, here = self._nonempty(find())
+                conditions = [] if nonempty is None else self._conditions(nonempty, inside=False)
+        except _LimitReached:
+            _lose_for_others(most)
+            return False
+        if not here:
+            self.add(conditions)
+        return not here
+
+    def demand_today(self, names: Iterable[str]) -> None:
+        """Let what rests on the proofs serve today's values only of the symbols ``names``, but for
+        those that are free."""
+        for name in sorted(set(names) - self.symbols.free):
+            value = self.symbols.values[name]
+            self.demand_between(name, value, value + 1)
+
     def rest_on(self, conditions: Iterable[tuple[isl.Set, bool]]) -> bool:
         """Whether today's values meet ``conditions``."""
         point = self.symbols.point
@@ -385,15 +420,12 @@ class Proofs:
     def _try_to_remember(self, values: isl.Set, inside: bool) -> bool:
         """Let what rests on the proofs serve only those that lie inside ``values``, or outside,
         unless that takes too long; whether it does."""
-        most = OPERATIONS_FOR_OTHERS
-        if _plan is not None:
-            most = min(most, max(_plan.left_for_others // 50, FEWEST_FOR_OTHERS))
+        most = _left_for_others()
         try:
             with limited_operations(most):
                 conditions = self._conditions(values, inside)
         except _LimitReached:
-            if _plan is not None:
-                _plan.left_for_others -= most
+            _lose_for_others(most)
             return False
         self.add(conditions)
         return True

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from hypothesis import given
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import fusionq as fq
+from fusionq.analysis import list_dependences
 from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.questions import Questions
 from tests.property.running import examples
@@ -94,7 +96,20 @@ CALLS = st.tuples(
 
 @examples(60)
 @given(st.lists(CALLS, min_size=2, max_size=9), st.booleans())
+@example([(copy, 0, 1, 0), (copy, 0, 2, 0), (copy, 0, 1, 0)], True)
 def test_all_others_follow(calls, repeated):
+    check(calls, repeated)
+
+
+@examples(30)
+@given(st.lists(CALLS, min_size=2, max_size=7), st.booleans(), st.integers(0, 2))
+def test_all_others_follow_where_many_live(calls, repeated, few):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(list_dependences, "FEW_LIVE", few)
+        check(calls, repeated)
+
+
+def check(calls, repeated):
     calls = calls * 2 if repeated else calls
     listed = submissions(
         *(
