@@ -155,6 +155,37 @@ def test_whose_work_items_do_the_work_of_versions_that_are_made_of_others() -> N
     assert found.last_readers() == {1: frozenset({2, 3}), 0: frozenset({2, 3})}
 
 
+def test_what_nobody_reads_is_not_exchanged_and_computed_where_it_stands() -> None:
+    """Who reads it reads a part of a later version, too, so the producer does its own work."""
+    first = Version(0, 0, 1, {1: (3,)}, False, False, True, frozenset({1}))
+    second = Version(1, 1, 1, {}, False, False, True)
+    found = Versions({first.key: first, second.key: second})
+    assert not second.is_exchanged
+    assert list(found.needed().found) == [first.key]
+    assert found.last_readers() == {0: frozenset({1})}
+
+
+@fq.kernel
+def every_other(item: fq.Item, a, b):
+    i = item.get_id(0)
+    b[2 * i] = a[i]
+
+
+def test_a_version_that_is_overwritten_in_part_before_it_is_read() -> None:
+    """Planning asked for the largest of no readers."""
+    a, u, t, out = (np.empty(1 << 16, np.float32) for _ in range(4))
+    flagged = [Flagged(array, private=True) for array in (u, t)]
+    n = a.size
+    listed = submissions(
+        (blur, n, a, flagged[0]), (blur, n, *flagged), (every_other, n // 2, a, flagged[1]),
+        (blur, n, flagged[1], out),
+    )  # fmt: skip
+    for strategy in ("overlap", "auto"):
+        plan = make_plan(listed, FusionOptions(strategy=strategy), TWO_CORES, (), lambda: TWO_CORES)
+        assert 1 not in {r.producer for r in plan.recomputed}
+        assert plan.recomputed or strategy == "auto"
+
+
 @fq.kernel
 def quartered(item: fq.Item, a, b):
     i = item.get_id(0)
@@ -252,3 +283,28 @@ def test_launches_beside_persistent_kernels_count() -> None:
     replaced = [Estimate(4.0, 1.0), Estimate(2.0, 1.0)]
     assert with_persistent(replaced, OverlapEstimate(10.0, 5.0)) == 6.0
     assert with_persistent(replaced, OverlapEstimate(5.0, 1.0)) == 2.0
+
+
+@fq.kernel
+def before(item: fq.Item, a, b):
+    i = item.get_id(0)
+    b[i] = a[i - 1] if i > 0 else 0
+
+
+@fq.kernel
+def turned(item: fq.Item, a, b):
+    i = item.get_id(0)
+    b[i] = a[a.shape[0] - 1 - i]
+
+
+@pytest.mark.parametrize("reader", [before, turned])
+def test_single_elements_of_other_work_items_are_computed_anew_where_that_is_asked_for(
+    reader: Any,
+) -> None:
+    a, b, c = (np.empty(1 << 24, np.float32) for _ in range(3))
+    listed = submissions((turned, a.size, a, b), (reader, a.size, b, c))
+    launches = {}
+    for strategy in ("overlap", "auto"):
+        plan = make_plan(listed, FusionOptions(strategy=strategy), TWO_CORES, (), lambda: TWO_CORES)
+        launches[strategy] = len(plan.stages), len(plan.recomputed)
+    assert launches == {"overlap": (1, 1), "auto": (2, 0)}
