@@ -23,6 +23,9 @@ MOST_LONGER = 2.0
 """How many times as long as launches without that halos computed anew may take by the model, where
 they are asked for."""
 
+MORE_LAUNCHES = 0
+"""Launches that halos computed anew may add, where they are asked for."""
+
 INLINED_TAKES_LONGER = (
     f"what would be computed anew takes more than {MOST_LONGER:g} times as long as launches "
     "without that"
@@ -82,6 +85,13 @@ def compared_work(
         for plans in (launches, overlapped)
     )
     return OverlapEstimate(first, second)
+
+
+def saves_launches(overlapped: int, launches: int, stored: bool) -> bool:
+    """Whether ``overlapped`` launches in place of so many ``launches`` are worth asking for: they
+    are fewer, or as many and not all that is computed anew is ``stored`` as well."""
+    most = launches + MORE_LAUNCHES
+    return overlapped < most or (overlapped == most and not stored)
 
 
 def takes_longer(

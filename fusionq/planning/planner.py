@@ -208,6 +208,7 @@ def _plan_steps(
         from fusionq.planning.overlap_choice import (
             compared_work,
             most_taken,
+            saves_launches,
             saves_little,
             takes_longer,
         )  # fmt: skip
@@ -235,9 +236,9 @@ def _plan_steps(
             fallback = overlap if asked else fallback
         else:
             overlapped = len(overlap.plans)
-            less = overlapped < count or not all(r.stored for r in overlap.recomputed)
             alone = count == 1 and not options.require
-            profitable = asked and (alone or (less and overlapped <= count))
+            stored = all(r.stored for r in overlap.recomputed)
+            profitable = asked and (alone or saves_launches(overlapped, count, stored))
             if asked and not profitable and count > 1:
                 fallback = f"{overlapped} launches with halos computed anew, and {count} without"
                 if overlapped == count:

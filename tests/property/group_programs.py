@@ -63,15 +63,26 @@ class GroupProgramDraw(ProgramDraw):
     lengths = (2, 3, 2, 4, 1)
     kinds = ("read", "read", "read", "written", "scalar", "gather")
 
-    def __init__(self, draw: Draw, features: Features, plain: bool, uniform: int) -> None:
+    def __init__(
+        self,
+        draw: Draw,
+        features: Features,
+        plain: bool,
+        uniform: int,
+        groups: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
+    ) -> None:
         super().__init__(draw, features)
         self._plain = plain
         self._uniform = uniform
         self._latest: int | None = None
         """The buffer that the last submission was made to write."""
-        self._local: tuple[int, ...] = draw(st.sampled_from(LOCALS[self._ndim - 1]))
-        groups = [draw(st.sampled_from((2, 3, 1, 4))) for _ in self._local]
-        self._groups = tuple(groups) if self._ndim == 1 else (groups[0], *groups[1:])
+        self._fixed = groups is not None
+        if groups is not None:
+            self._groups, self._local = groups
+            self._ndim, self.lengths = len(self._local), (1, 2)
+        else:
+            self._local = draw(st.sampled_from(LOCALS[self._ndim - 1]))
+            self._groups = tuple(draw(st.sampled_from((2, 3, 1, 4))) for _ in self._local)
         self._range = NdRange(_times(self._groups, self._local), self._local)
 
     def _buffer(self) -> None:
@@ -96,6 +107,8 @@ class GroupProgramDraw(ProgramDraw):
 
     def _nd_range(self) -> NdRange:
         groups, local = list(self._groups), self._local
+        if self._fixed:
+            return self._range
         if self._chance(20):
             groups[0] = self._draw(st.sampled_from((1, 2, 3, 5)))
         if self._chance(5):
@@ -117,7 +130,7 @@ class GroupProgramDraw(ProgramDraw):
         return (*map(Axis, range(last)), block_axis(self._draw, last, written))
 
     def _new(self) -> SubmissionSpec:
-        plain = self._plain or (self._submissions and self._chance(35))
+        plain = self._plain or (self._submissions and not self._fixed and self._chance(35))
         made = super()._new() if plain else self._new_of_groups()
         latest = made.arguments[0]
         self._latest = latest.buffer if isinstance(latest, View) else None

@@ -39,7 +39,7 @@ from tests.property.kernel_parameters import (
 from tests.property.launches import random_slices
 from tests.property.programs import BufferSpec, Flag, Program, SubmissionSpec, Touched, View
 
-EXTENTS = ((24, 17, 40, 7, 33, 3, 1, 64), (6, 9, 5, 12, 2, 1, 7), (3, 4, 2, 5, 1))
+EXTENTS = ((24, 17, 40, 7, 33, 3, 1, 64), (6, 9, 5, 12, 2, 1, 7), (3, 4, 2, 5, 3, 6, 1))
 """Extents in one, two and three dimensions."""
 
 NEIGHBOURS = (
@@ -73,7 +73,7 @@ UNSEEN: tuple[Flag, ...] = ("private", "local", "internal", "internal", "interna
 """Of those that nobody looks at, but for a few, so that halos save their memory."""
 
 STEPS = (2, 3, 3, 4, 5, 6, 7)
-"""Time steps over two buffers that take turns."""
+"""Time steps over two buffers that take turns; of near ones only the first four."""
 
 IDS = "ijk"
 
@@ -114,7 +114,7 @@ class HaloDraw:
         submissions: list[SubmissionSpec] = []
         if self._chance(15 if self._near else 30):
             submissions += self._turns(inputs)
-        few = (2, 1, 2, 3) if self._near else (1, 2, 1, 3)
+        few = (2, 2, 2, 1) if self._near else (1, 2, 1, 3)
         for _ in range(self._of(few if not submissions else (0, 1))):
             target = self._buffer(self._flag())
             whole = not self._chance(15) if self._near else self._chance(60)
@@ -124,7 +124,7 @@ class HaloDraw:
                 submissions.append(self._submission(target, made[-2:], True))
             if self._chance(8):  # an input is overwritten
                 submissions.append(self._submission(self._of(inputs), made[-2:], True))
-        for _ in range(self._of((1, 1, 1, 2))):
+        for _ in range(1 if self._near else self._of((1, 1, 1, 2))):
             target = self._of(inputs) if self._chance(15) else self._buffer("none")
             submissions.append(self._submission(target, made[-3:], True))
             if self._chance(15):
@@ -158,7 +158,7 @@ class HaloDraw:
         ]
         other = {first: second, second: first}
         steps = []
-        for n in range(self._of(STEPS)):
+        for n in range(self._of(STEPS[:4] if self._near else STEPS)):
             step = codes[n % len(codes)]
             if n % 2:
                 turned = tuple(
@@ -297,7 +297,7 @@ class HaloDraw:
 
 @st.composite
 def halo_programs(draw: Any, near: bool = False, ndims: tuple[int, ...] = (1, 1, 2, 3)) -> Program:
-    """A random chain of stencils in one of ``ndims`` dimensions; ``near``: of whole buffers, and
-    reads only at bounded distances, so that many halos are computed anew where that is asked
-    for."""
+    """A random chain of stencils in one of ``ndims`` dimensions; ``near``: a short one, of whole
+    buffers, and reads only at bounded distances, so that many halos are computed anew where that is
+    asked for."""
     return HaloDraw(draw, near, ndims).program()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from hypothesis import strategies as st
@@ -16,6 +16,7 @@ from fusionq.ir.walk import is_work_group_function
 from tests.property.commands import with_commands
 from tests.property.group_programs import group_programs, read_across
 from tests.property.halo_programs import halo_programs
+from tests.property.joined_programs import joined_programs, side_by_side_programs
 from tests.property.kernel_expressions import Features
 from tests.property.list_runs import check_fused, unfused
 from tests.property.programs import CommandSpec, Program, SubmissionSpec, programs
@@ -67,22 +68,31 @@ def list_cases(generator: str) -> st.SearchStrategy[ListCase]:
 
 
 def mixed_cases() -> list[st.SearchStrategy[ListCase]]:
-    """Kinds of lists, to be looked at in turn: with halos in one, two and three dimensions, and
-    with work-groups in persistent kernels; with commands, reductions and as graphs.  What a list is
-    drawn for, most lists become."""
+    """Kinds of lists, to be looked at in turn: with halos in one, two and three dimensions, with
+    work-groups in persistent kernels, and with some side by side in a launch; with commands,
+    reductions and as graphs.  What a list is drawn for, most lists become: about a fifth of all has
+    been through each of ``WAYS``."""
     recorded = st.sampled_from((True, True, False))
     saved: tuple[Promote, ...] = ("internal", "internal", "internal", "flagged")
     barriers: tuple[Barriers, ...] = ("auto", "auto", "none")
-    first, second, third = [
-        _cases(
-            with_commands(halo_programs(near=True, ndims=(ndim,)), whole=True),
-            ("overlap",), recorded, saved, barriers,
-        )
-        for ndim in (1, 2, 3)
-    ]  # fmt: skip
-    groups = with_commands(read_across(group_programs(EXACT, uniform=90)), often=True)
-    of_groups = _cases(groups, ("megakernel",), recorded)
-    return [first, of_groups, second, of_groups, third]
+    halos = [halo_programs(near=True, ndims=(ndim,)) for ndim in (1, 2, 3)]
+    stencils = with_commands(joined_programs(*halos), whole=True)
+    of_halos = _cases(stencils, ("overlap",), recorded, saved, barriers)
+    across = read_across(group_programs(EXACT, uniform=95))
+    of_groups = _cases(
+        with_commands(joined_programs(across, across), often=True), ("megakernel",), recorded
+    )
+    several = side_by_side_programs(replace(EXACT, sub_groups=False))
+    beside = _cases(several, ("sequence", "fused"), recorded)
+    kinds = [of_halos, of_groups, beside]
+    return [*kinds, *kinds, *kinds, of_halos]
+
+
+WAYS = (
+    "halos in 1-D", "halos in 2-D", "halos in 3-D", "chains of halos", "halos of guarded kernels",
+    "halos of several types", "groups meet in uniform control flow", "reductions", "side by side",
+)  # fmt: skip
+"""Those that ``mixed_cases`` are for."""
 
 
 def _cases(

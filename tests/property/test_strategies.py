@@ -14,7 +14,7 @@ import fusionq as fq
 from tests.property.running import examples, needs_device
 from tests.property.strategy_checks import GENERATORS, ListCase, check_list, list_cases, mixed_cases
 
-CASES = st.one_of(*map(list_cases, GENERATORS), *mixed_cases())
+CASES = st.one_of(*map(list_cases, GENERATORS), *dict.fromkeys(mixed_cases()))
 
 
 @examples(30)
