@@ -8,7 +8,7 @@ from tools.long_runs.piece import Piece
 
 
 def run(piece: Piece, busy: int) -> None:
-    """Lists of one kind on one device; for a third of the pieces that is the reference backend,
-    which takes longer."""
+    """Lists of one kind on one device; every third piece's is the reference backend, which takes
+    longer."""
     number, kinds = piece.result.piece, mixed_cases()
-    run_lists(piece, "mixed", kinds[number % len(kinds)], number // len(kinds) % 3 != 2)
+    run_lists(piece, "mixed", kinds[number % len(kinds)], number % 3 != 2)
