@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import fusionq as fq
 from fusionq.base.options import Barriers, FusionOptions, Promote, Strategy, checked_options
@@ -34,6 +35,12 @@ def made(program: Program) -> list[Held]:
 def runs_on_gpus(program: Program) -> bool:
     """Whether its arrays are Buffers with memory of their own, which every device reaches."""
     return all(spec.holder == "buffer" for spec in program.buffers)
+
+
+def with_buffers(program: Program) -> Program:
+    """The program over Buffers with memory of their own in place of arrays and others' memory."""
+    buffers = tuple(replace(spec, holder="buffer") for spec in program.buffers)
+    return replace(program, buffers=buffers)
 
 
 def held(queue: fq.FusionQueue, buffers: Sequence[Held]) -> list[Array]:

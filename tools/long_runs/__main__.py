@@ -43,6 +43,9 @@ def main() -> int:
     parser.add_argument(
         "--case-seconds", type=float, default=600, help="a case that takes longer is a finding"
     )
+    parser.add_argument(
+        "--device", choices=("sycl", "cuda"), default="sycl", help="where lists and mixed run"
+    )
     parser.add_argument("--directory", type=Path, required=True, help="where results are kept")
     parser.add_argument("--piece", type=int, help=argparse.SUPPRESS)  # one piece, in this process
     given = parser.parse_args()
@@ -50,7 +53,7 @@ def main() -> int:
         return _piece(given)
     if given.cases == 1 << 60 and given.seconds == float("inf"):
         parser.error("say when it ends: --cases, --seconds or both")
-    arguments = ["--seed", str(given.seed), "--busy", str(given.busy)]
+    arguments = ["--seed", str(given.seed), "--busy", str(given.busy), "--device", given.device]
     run = Run(
         given.command, given.directory.resolve(), given.cases, given.seconds, given.case_seconds,
         given.jobs, arguments,
@@ -61,7 +64,7 @@ def main() -> int:
 def _piece(given: argparse.Namespace) -> int:
     from tools.long_runs.piece import Piece
 
-    piece = Piece(given.command, given.piece, given.directory, given.seed)
+    piece = Piece(given.command, given.piece, given.directory, given.seed, given.device)
     importlib.import_module(f"tools.long_runs.{given.command}").run(piece, given.busy)
     piece.end()
     return 0

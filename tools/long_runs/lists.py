@@ -16,19 +16,21 @@ LISTS = 100
 
 
 def run(piece: Piece, busy: int) -> None:
-    """Lists of one generator on one device; every third piece's is the SYCL device."""
+    """Lists of one generator on one device: every third piece's, and all on a GPU, is the device,
+    the others' is the reference backend."""
     number = piece.result.piece
     generators = tuple(GENERATORS)
     generator = generators[number // 3 % len(generators)]
-    run_lists(piece, generator, list_cases(generator), number % 3 == 0)
+    run_lists(piece, generator, list_cases(generator), piece.device == "cuda" or number % 3 == 0)
 
 
 def run_lists(
     piece: Piece, generator: str, cases: st.SearchStrategy[ListCase], on_device: bool
 ) -> None:
-    """Lists of a generator, drawn from ``cases``, on the SYCL device or the reference backend, with
-    what they become and which ways they have been through."""
-    target, device = (None, "sycl") if on_device else ("reference", "reference")
+    """Lists of a generator, drawn from ``cases``, on the piece's device or the reference backend,
+    with what they become and which ways they have been through."""
+    device = piece.device if on_device else "reference"
+    target = None if device == "sycl" else device
     counts = piece.result.counts
 
     def check(case: ListCase) -> None:

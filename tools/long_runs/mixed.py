@@ -9,6 +9,7 @@ from tools.long_runs.piece import Piece
 
 def run(piece: Piece, busy: int) -> None:
     """Lists of one kind on one device; every third piece's is the reference backend, which takes
-    longer."""
-    number, kinds = piece.result.piece, mixed_cases()
-    run_lists(piece, "mixed", kinds[number % len(kinds)], number % 3 != 2)
+    longer, unless it is a GPU."""
+    number, on_gpu = piece.result.piece, piece.device == "cuda"
+    kinds = mixed_cases(sub_groups=not on_gpu)  # whose sizes differ from those in Python
+    run_lists(piece, "mixed", kinds[number % len(kinds)], on_gpu or number % 3 != 2)

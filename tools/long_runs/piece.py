@@ -16,10 +16,13 @@ T = TypeVar("T")
 
 
 class Piece:
-    """The cases of piece ``number`` of a run of ``command``: what they count, and what is found."""
+    """The cases of piece ``number`` of a run of ``command`` on ``device``: what they count and find."""
 
-    def __init__(self, command: str, number: int, directory: Path, seed: int) -> None:
+    def __init__(
+        self, command: str, number: int, directory: Path, seed: int, device: str = "sycl"
+    ) -> None:
         self.command = command
+        self.device = device
         self.result = PieceResult(number)
         self.seed = seed * 1_000_003 + number
         self._case = directory / f"{command}-{number}.case"
