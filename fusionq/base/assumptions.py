@@ -263,6 +263,11 @@ ASSUMED: dict[str, Assumption] = {
     "masked_together": Assumption(
         16, 16, "the same of 119 keys: with 8 1.278 ms; of 128 keys with 32 1.286"
     ),
+    "unrolled_expressions": Assumption(
+        1600, 1600, "loops of an attention over keys and values, 32 times; NVRTC for sm_90 takes "
+        "2.4 s for 1,984 and 0.9 for 992 in four loops of a stencil; an H100 runs them as fast; "
+        "only there"
+    ),
     "values_together": Assumption(80, 80, "of 128 registers of a thread; only on GPUs"),
     "early_values": Assumption(
         64, 64, "of 128 registers of a thread. Chains of row products on an H100: with 64 0.85 of "

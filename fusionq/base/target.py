@@ -239,6 +239,9 @@ class CodeLimits:
     """Iterations of a loop of a work-group whose loads a launch makes at once, at most."""
     masked_together: int
     """The same of the iterations that are left, under masks."""
+    unrolled_expressions: int
+    """Of the loops over memory of a kernel, at most, if each does as many iterations at once as it
+    may: with more, each does fewer."""
     values_together: int
     """Values that a work-item then loads before it uses them, at most."""
     early_values: int

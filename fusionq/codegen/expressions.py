@@ -174,10 +174,10 @@ class ExpressionPrinter:
         """Whether an array lies in global memory."""
         return isinstance(self._memory.array(array), ArrayParam)
 
-    def streaming_loop(self, iterations: int | None) -> list[str]:
-        """The lines before a short innermost loop that loads from global memory; of so many
-        ``iterations`` if that is unrolled whole."""
-        return self._dialect.unit.streaming_loop(iterations)
+    def streaming_loop(self, iterations: int | None, most: int) -> list[str]:
+        """The lines before a short innermost loop that loads from global memory, ``most``
+        iterations at once; of so many ``iterations`` if that is unrolled whole."""
+        return self._dialect.unit.streaming_loop(iterations, most)
 
     # ------------------------------------------------------------------ dispatch
     def _text(self, expr: Expr) -> Text:

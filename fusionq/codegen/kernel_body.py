@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import prod
 
 from fusionq.base.frozen import dataclass
+from fusionq.codegen import unrolled_loops
 from fusionq.codegen.array_access import Memory, slot_type
 from fusionq.codegen.device_source import Pointer, Slot
 from fusionq.codegen.dialect import Dialect, Scalars
@@ -82,10 +83,15 @@ def statement_lines(
     values: Sequence[Expr] = (),
     group_loop: GroupLoop | None = None,
     kept: Sequence[ArrayDecl] = (),
+    most_unrolled: int | None = None,
 ) -> StatementLines:
     """``bodies``, each the statements of ``kernel`` or a variant, and ``values`` as text; device
     functions go to ``helpers``.  ``group_loop``: of a stage of work-groups.  ``kept``: those of the
-    kernel's arrays that are declared around the loop over work-items."""
+    kernel's arrays that are declared around the loop over work-items.
+    ``most_unrolled``: iterations of each loop over memory; else as many as the kernel's body
+    asks for."""
+    if most_unrolled is None:
+        most_unrolled = unrolled_loops.most_unrolled(kernel, kernel.body)
     if kernel.small_sizes:
         kernel, bodies, values = narrowed(kernel, bodies, values)
     names = Names(dialect.unit.is_reserved)
@@ -112,6 +118,8 @@ def statement_lines(
         groups,
         streaming,
         dict(kernel.variables),
+        frozenset(p.name for p in kernel.params if isinstance(p, ArrayParam)),
+        most_unrolled,
         None if group_loop is None else group_loop.work_items,
         None if group_loop is None else group_loop.around,
     )

@@ -64,14 +64,14 @@ _KEPT = "together_"
 _LARGEST = of_type(INT32)[1]
 
 
-def with_loads_together(kernel: Kernel, body: Body) -> Kernel | None:
-    """``kernel``, whose body without nested blocks is ``body``, with loads together; None where
-    there are none, or no work-groups: other launches have so many work-items that some always
-    compute."""
+def with_loads_together(kernel: Kernel, body: Body, most: int) -> Kernel | None:
+    """``kernel``, whose body without nested blocks is ``body``, with loads of ``most`` iterations
+    together, at most; None where there are none, or no work-groups: other launches have so many
+    work-items that some always compute."""
     names = [*(p.name for p in kernel.params), *(n for n, _ in kernel.variables)]
     if not _has_groups(kernel) or any(name.startswith(_KEPT) for name in names):
         return None
-    rewriting = _Together(kernel)
+    rewriting = _Together(kernel, most)
     body = rewrite_body(body, stmt=rewriting.stmt)
     if rewriting.kernel is kernel:
         return None
@@ -88,13 +88,14 @@ def _has_groups(kernel: Kernel) -> bool:
 @dataclass
 class _Together:
     kernel: Kernel
+    most: int
     _added: int = field(default=0, init=False)
 
     def stmt(self, stmt: Stmt) -> tuple[Stmt, ...]:
         if not isinstance(stmt, For) or not _is_plain(stmt):
             return (stmt,)
         loads = self._loads(stmt)
-        turns = CODE_LIMITS.iterations_together
+        turns = self.most
         while turns * len(loads) > CODE_LIMITS.values_together:
             turns //= 2
         if not loads or turns < CODE_LIMITS.fewest_ahead:
@@ -167,7 +168,7 @@ class _Together:
         fast = (
             Assign(count.name, _of32("add", steps, Const(INT32, 1))),
             part(Const(INT64, 0), whole, turns, masked=False),
-            part(whole, every, CODE_LIMITS.masked_together, masked=True),
+            part(whole, every, min(turns, CODE_LIMITS.masked_together), masked=True),
         )
         some = Compare("lt", loop.start, loop.stop)
         small = conjunction(_small(self.kernel, loop))

@@ -21,6 +21,7 @@ from fusionq.codegen.packed_arguments import head_of, is_packed
 from fusionq.codegen.row_vectors import alignment
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.codegen.split_rows import along_rows
+from fusionq.codegen.unrolled_loops import most_unrolled
 from fusionq.ir.nodes import ArrayParam, Expr, For, Kernel, Load, Var
 from fusionq.ir.side_by_side import SideBySide, side_by_side
 from fusionq.ir.types import INT64
@@ -34,7 +35,8 @@ def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> De
         return _side_by_side(kernel, parts, fp, dialect)
     helpers = Helpers(dialect)
     code = _code(kernel, kernel.body, dialect)
-    lines = statement_lines(code.kernel, code.bodies, dialect, helpers)
+    most = code.most_unrolled
+    lines = statement_lines(code.kernel, code.bodies, dialect, helpers, most_unrolled=most)
     entry_point = Names(dialect.unit.is_reserved).fresh(kernel.name)
     packed = is_packed(len(lines.slots), dialect)
     source = DeviceSource(
@@ -48,7 +50,8 @@ def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> De
         wide = with_neighbours(code.kernel, code.bodies[0], vectors.nbytes)
     if wide is not None and vectors is not None:
         of_vectors = replace(dialect, scalars=vectors.scalars)
-        again = statement_lines(wide.kernel, [wide.kernel.body], of_vectors, helpers)
+        bodies = [wide.kernel.body]
+        again = statement_lines(wide.kernel, bodies, of_vectors, helpers, most_unrolled=most)
         if (again.slots, again.typedefs) == (lines.slots, lines.typedefs):
             source = replace(source, neighbours=wide.items, types=lines.types | again.types)
             assumed = vectors.assumed(*alignment(kernel, wide.items, wide.arrays, again))
@@ -64,12 +67,14 @@ def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> De
 @dataclass(frozen=True)
 class _Code:
     """What a ``kernel`` does as the device does it: ``bodies``, its body and perhaps what comes
-    before the launch before has ended; ``once``: arrays of which it loads elements once."""
+    before the launch before has ended; ``once``: arrays of which it loads elements once;
+    ``most_unrolled``: iterations of each of its loops over memory, at most."""
 
     kernel: Kernel
     bodies: list[Body]
     keeps_loads: bool
     once: frozenset[str]
+    most_unrolled: int
 
 
 def _code(kernel: Kernel, body: Body, dialect: Dialect) -> _Code:
@@ -80,14 +85,15 @@ def _code(kernel: Kernel, body: Body, dialect: Dialect) -> _Code:
     if dialect.unit.asks_for_ids_once:
         kernel = with_id_variables(kernel, body)
         body = kernel.body
+    most = most_unrolled(kernel, body)
     early = with_early_loads(kernel, body) if dialect.unit.loads_early else None
     if early is not None:
-        return _Code(early.kernel, [early.body, early.early], True, early.once)
+        return _Code(early.kernel, [early.body, early.early], True, early.once, most)
     if dialect.unit.loads_together:
-        together = with_loads_together(kernel, body)
+        together = with_loads_together(kernel, body, most)
         if together is not None:
-            return _Code(together, [together.body], True, frozenset())
-    return _Code(kernel, [body], False, frozenset())
+            return _Code(together, [together.body], True, frozenset(), most)
+    return _Code(kernel, [body], False, frozenset(), most)
 
 
 def _side_by_side(
@@ -107,7 +113,8 @@ def _side_by_side(
         body=(*parts.before, *(stmt for body in bodies for stmt in body)),
     )
     own = replace(dialect, items=ItemsOfParts(dialect.items))
-    lines = statement_lines(whole, [parts.before, *bodies], own, helpers)
+    most = min(code.most_unrolled for code in codes)
+    lines = statement_lines(whole, [parts.before, *bodies], own, helpers, most_unrolled=most)
     before, *texts = lines.bodies
     inside = []
     for code in codes:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from itertools import chain
 
-from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.group_statements import GroupStatementPrinter
 from fusionq.codegen.helpers import Helpers
@@ -20,6 +19,7 @@ from fusionq.codegen.scoping import (
     is_declaring_assignment,
 )
 from fusionq.codegen.streaming_text import StreamingText
+from fusionq.codegen.unrolled_loops import is_over_memory
 from fusionq.ir.interval_arithmetic import arithmetic, of_type, within
 from fusionq.ir.nodes import (
     Assign,
@@ -46,7 +46,7 @@ from fusionq.ir.nodes import (
     WorkItemLoop,
 )
 from fusionq.ir.types import INT64, UINT64, ScalarType
-from fusionq.ir.walk import assigned_variable, expressions, statements, subexpressions
+from fusionq.ir.walk import assigned_variable, statements, subexpressions
 
 Around = Callable[[str, Names], tuple[list[str], list[str]]]
 """The lines that each iteration of a loop begins and ends with, by the loop's variable."""
@@ -64,10 +64,16 @@ class StatementPrinter:
         groups: GroupStatementPrinter,
         streaming: StreamingText,
         variables: Mapping[str, ScalarType],
+        arrays: Set[str],
+        most_unrolled: int,
         work_item_loop: Callable[[WorkItemLoop, Sequence[str]], list[str]] | None = None,
         around: Around | None = None,
     ) -> None:
         self._around: Around = around or (lambda variable, names: ([], []))
+        self._arrays = arrays
+        """In global memory."""
+        self._most_unrolled = most_unrolled
+        """Iterations of a loop over memory."""
         self._work_item_loop = work_item_loop
         """The lines of a loop over work-items, of those of its body."""
         self._expressions = expressions
@@ -188,22 +194,14 @@ class StatementPrinter:
     def _before_for(self, loop: For) -> list[str]:
         turns = iterations_at_once(loop)
         streams = turns is not None or self._streams(loop)
-        streaming = self._expressions.streaming_loop(turns) if streams else []
+        streaming = self._expressions.streaming_loop(turns, self._most_unrolled) if streams else []
         return [*self._in_order(loop.body), *streaming]
 
     def _streams(self, loop: For) -> bool:
-        """Whether a loop is short, innermost, and loads from global memory; and neither one of
-        constants, which compilers unroll whole where that is worth it, nor one of few iterations:
-        in steps of a work-group's size that is no constant, or what loads ahead have left."""
-        constants = [isinstance(e, Const) for e in (loop.start, loop.stop, loop.step)]
-        if all(constants) or isinstance(loop.step, ItemQuery | Var) or is_rest(loop):
-            return False
-        inside = list(expressions(loop.body))
-        return (
-            all(isinstance(s, Assign | Store) for s in loop.body)
-            and len(inside) <= CODE_LIMITS.streamed_expressions
-            and any(isinstance(e, Load) and self._expressions.is_global(e.array) for e in inside)
-        )
+        """Whether a loop is over memory, and not one of few iterations: in steps of a work-group's
+        size that is no constant, or what loads ahead have left."""
+        few = isinstance(loop.step, ItemQuery | Var) or is_rest(loop)
+        return not few and is_over_memory(loop, self._arrays)
 
     def _plain_step(self, loop: For) -> int | None:
         """The step, if it is a constant and the counter cannot run over int64's end."""

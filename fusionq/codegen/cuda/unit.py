@@ -16,10 +16,12 @@ from fusionq.codegen.scoping import Body
 from fusionq.ir.types import FLOAT16, ScalarType
 
 KERNEL_QUALIFIER = 'extern "C" __global__ void'
-STREAMING_LOOP = "#pragma unroll 16"
-"""Before a short loop over memory.  Of the loads of 16 iterations ptxas has as many in flight as it
-has registers for, which it has to be allowed (``backends.cuda.program``): on an H100 that took 0.2
-to 1 of the time of its own choice, 4 iterations in half of the registers."""
+STREAMING_LOOP = "#pragma unroll "
+"""Before a short loop over memory, and how many iterations are unrolled."""
+_STREAMED = 16
+"""That many, at most: of their loads ptxas has as many in flight as it has registers for, which it
+has to be allowed (``backends.cuda.program``): on an H100 that took 0.2 to 1 of the time of its own
+choice, 4 iterations in half of the registers."""
 
 IN_TURN = "if (fq_never_after_wait()) return;"
 """With what a kernel over a range begins.  A launch of such a kernel may be a dependent of the one
@@ -96,5 +98,5 @@ class CudaUnit:
 
     loads_together = True
 
-    def streaming_loop(self, iterations: int | None = None) -> list[str]:
-        return [STREAMING_LOOP if iterations is None else f"#pragma unroll {iterations}"]
+    def streaming_loop(self, iterations: int | None, most: int) -> list[str]:
+        return [f"{STREAMING_LOOP}{min(_STREAMED, most) if iterations is None else iterations}"]

@@ -67,7 +67,7 @@ class TranslationUnit(Protocol):
     loads_together: bool
     """Whether loops of work-groups load for several iterations at once: see ``loads_together``."""
 
-    def streaming_loop(self, iterations: int | None = None) -> list[str]:
+    def streaming_loop(self, iterations: int | None, most: int) -> list[str]:
         """The lines before a short innermost loop that loads from global memory: how often to
-        unroll it, so that the loads of several iterations are in flight at once.  ``iterations``:
-        of a loop that is unrolled whole, as many as it has."""
+        unroll it, so that the loads of several iterations are in flight at once, of ``most`` at
+        most.  ``iterations``: of a loop that is unrolled whole, as many as it has."""

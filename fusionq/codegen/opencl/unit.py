@@ -70,5 +70,5 @@ class OpenCLUnit:
 
     loads_together = False
 
-    def streaming_loop(self, iterations: int | None = None) -> list[str]:
+    def streaming_loop(self, iterations: int | None, most: int) -> list[str]:
         return []  # a CPU loads ahead by itself

@@ -166,7 +166,7 @@ class _Unit:
     packs_arguments = False
     loads_together = False
 
-    def streaming_loop(self, iterations: int | None = None) -> list[str]:
+    def streaming_loop(self, iterations: int | None, most: int) -> list[str]:
         return []
 
 

@@ -53,7 +53,7 @@ class MarkerUnit:
     packs_arguments = False
     loads_together = False
 
-    def streaming_loop(self, iterations: int | None = None) -> list[str]:
+    def streaming_loop(self, iterations: int | None, most: int) -> list[str]:
         return ["#STREAMING_LOOP"]
 
 

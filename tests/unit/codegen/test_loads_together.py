@@ -95,8 +95,8 @@ def run(ir: Kernel, scalars: list[int], arrays: list[np.ndarray]) -> np.ndarray:
     return arrays[-1]
 
 
-def rewritten(ir: Kernel) -> Kernel:
-    made = with_loads_together(ir, flatten_blocks(ir.body))
+def rewritten(ir: Kernel, most: int = CODE_LIMITS.iterations_together) -> Kernel:
+    made = with_loads_together(ir, flatten_blocks(ir.body), most)
     if made is None:
         return ir
     verify(made)
@@ -142,6 +142,17 @@ def test_turns_are_in_their_order() -> None:
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("most", [4, 8, 16])
+def test_fewer_turns_are_asked_for(most: int) -> None:
+    """Of a kernel with many loops; what is left over has no more turns than whole parts."""
+    for n in (0, 3, most, 10 * most + 3):
+        ir = of(row_sum, [n, 1, *some(max(n, 1))])
+        made = rewritten(ir, most)
+        assert {array.shape for array in made.arrays} == {(most,)}
+        expected, found = (run(each, [n, 1], some(max(n, 1))) for each in (ir, made))
+        np.testing.assert_array_equal(found.view(np.uint32), expected.view(np.uint32))
+
+
 @fq.kernel
 def alone(item: fq.Item, n, a, out):
     i = item.get_id(0)
@@ -177,4 +188,4 @@ def test_loops_without_work_groups_or_with_loads_that_depend_on_turns_stay(kerne
     arrays = [np.zeros(64, np.float32) for _ in range(2)]
     space = fq.Range(64) if kernel is alone else fq.NdRange(64, 32)
     ir = specialised(kernel, space, 64, *arrays)
-    assert with_loads_together(ir, flatten_blocks(ir.body)) is None
+    assert with_loads_together(ir, flatten_blocks(ir.body), CODE_LIMITS.iterations_together) is None

@@ -237,7 +237,7 @@ def test_loops_over_memory_have_registers_for_the_loads_in_flight() -> None:
     for architecture in ARCHITECTURES:
         assert 40 <= backend.resources["column_sums", architecture].registers <= 64
     (kernel,) = backend.kernels
-    assert f"{STREAMING_LOOP}\n" in generated(kernel, "strict", TARGET).text
+    assert f"{STREAMING_LOOP}16\n" in generated(kernel, "strict", TARGET).text
 
 
 def test_loops_of_constants_are_unrolled_whole() -> None:
@@ -262,7 +262,7 @@ def test_loops_in_steps_of_a_quotient_are_unrolled() -> None:
     a, out = fq.Buffer((512, 32), np.float32), fq.Buffer(64, np.float32)
     with compiling_queue(["sm_90"]) as (queue, backend):
         queue.submit(every_so_many, fq.NdRange(64, 64), a, out)
-    assert f"{STREAMING_LOOP}\n" in generated(backend.kernels[0], "strict", TARGET).text
+    assert f"{STREAMING_LOOP}16\n" in generated(backend.kernels[0], "strict", TARGET).text
 
 
 @fq.kernel
