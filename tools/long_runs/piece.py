@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Piece:
-    """The cases of piece ``number`` of a run of ``command`` on ``device``: what they count and find."""
+    """The cases of piece ``number`` of a run of ``command`` on ``device``, and what is found."""
 
     def __init__(
         self, command: str, number: int, directory: Path, seed: int, device: str = "sycl"
