@@ -38,15 +38,19 @@ def layout_of(
     measured: Callable[[], Target],
     beside: bool = False,
     in_waves: bool = False,
+    own_groups: bool = False,
 ) -> Steps[tuple[tuple[PairScope, ...], Promotions]]:
     """The list cut into stages, with what is promoted in each; the dependences with the scopes that
     this gives them.  ``measured`` gives ``target`` with measured costs.  ``beside``: whether stages
-    may run side by side; ``in_waves``: whether they are those of persistent kernels."""
+    may run side by side; ``in_waves``: whether they are those of persistent kernels;
+    ``own_groups``: as of ``SplitOptions``."""
     if options.strategy == "unfused":
         stages = apart(questions, UNFUSED_ASKED)
     else:
         wanted = wanted_by(options)
-        split_options = SplitOptions(barrierless, wanted, target, measured)
+        split_options = SplitOptions(
+            barrierless, wanted, target, measured, own_groups=own_groups
+        )
         stages = yield from split(questions, dependences, split_options)
     beside &= options.strategy != "unfused"
     if beside:

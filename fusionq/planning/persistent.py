@@ -74,8 +74,10 @@ def fitting(
                 of_kind[kind] = _needs_groups(questions.submissions[s].ir)
         if len(stage.members) > 1 and options.barriers == "all":
             reason = "barriers='all' asks for work-group barriers"
-        elif any(of_kind[questions.kind(s)] for s in stage.members) or any(
-            view.scope == "local" for view in moved
+        elif (
+            stage.crossing
+            or any(of_kind[questions.kind(s)] for s in stage.members)
+            or any(view.scope == "local" for view in moved)
         ):
             fused = kernels.fused(stage, moved)
             yield "passes"

@@ -32,16 +32,24 @@ def persistent_list(
     measured: Callable[[], Target],
 ) -> Steps[tuple[tuple[PairScope, ...], Promotions, tuple[StagePlan, ...]] | str]:
     """The list with persistent kernels where stages follow each other that can be part of one;
-    or why there is none.  No work-group barriers between submissions: tiles wait instead."""
+    or why there is none.  No work-group barriers between submissions but where they have explicit
+    work-groups, which workers do as a whole: tiles wait instead."""
     if not target.device.persistent_kernels:
         return f"the backend of {target.device.filter_string} compiles no persistent kernels"
     empty = [s for s, x in enumerate(questions.submissions) if global_range(x).size == 0]
     if empty:
         return f"the range of submission {empty[0]} is empty"
-    found, layout = yield from layout_of(
-        questions, dependences, options, target, _TILES_WAIT, measured, in_waves=True
-    )
-    fits = yield from fitting(questions, layout, options, target, kernels)
+    for own_groups in (options.barriers == "auto", False):
+        found, layout = yield from layout_of(
+            questions, dependences, options, target, _TILES_WAIT, measured,
+            in_waves=True, own_groups=own_groups,
+        )  # fmt: skip
+        fits = yield from fitting(questions, layout, options, target, kernels)
+        if not any(
+            reason is not None and stage.crossing
+            for reason, stage in zip(fits.reasons, layout.stages, strict=True)
+        ):
+            break
     reasons = fits.reasons
     why: str | None = None
     runs: list[tuple[range, StagePlan | None]] = []

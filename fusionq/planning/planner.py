@@ -25,6 +25,7 @@ from fusionq.ir.nodes import Kernel
 from fusionq.planning.build_bound import BuildBound, Builds, shorter
 from fusionq.planning.cost import FEWEST_STAGES, Estimate, estimate, with_persistent
 from fusionq.planning.flags import check_flags
+from fusionq.planning.items_in_groups import items_in_groups
 from fusionq.planning.layout import all_launches, launches_of, layout_of, promoted
 from fusionq.planning.plan import (
     Became,
@@ -34,6 +35,7 @@ from fusionq.planning.plan import (
     Recomputation,
     StagePlan,
 )
+from fusionq.planning.profitability import wanted_by
 from fusionq.planning.side_by_side import launch_count, launches_of_stages
 from fusionq.planning.specialise import (
     MOST_VALUES,
@@ -136,12 +138,25 @@ def _plan_steps(
     bound: BuildBound | None,
     timings: dict[str, float],
     dependences: list[tuple[PairScope, ...]],
+    in_groups: bool = True,
 ) -> Steps[Plan]:
+    """``in_groups``: whether work-groups may do the work-items of others."""
     questions = Questions(submissions, varying)
     yield "analysis"
-    raw = yield from direct_dependences(questions, dependences)
-    barrierless = _NOT_ALLOWED if options.barriers == "none" else None
+    users = questions
     with_costs = measured or (lambda: target)
+    grouped = None
+    if in_groups:
+        wanted = wanted_by(options)
+        grouped = yield from items_in_groups(
+            questions, varying, options, wanted, target, with_costs
+        )
+    if grouped is None:
+        raw = yield from direct_dependences(questions, dependences)
+    else:
+        questions, raw = grouped.questions, grouped.dependences
+        dependences += raw
+    barrierless = _NOT_ALLOWED if options.barriers == "none" else None
     found, layout = yield from layout_of(
         questions, raw, options, target, barrierless, with_costs, beside=True
     )
@@ -215,10 +230,14 @@ def _plan_steps(
 
         costs = target if measured is None else measured()
         base = yield from all_launches(kernels, launched)
+        of_users = raw
+        if grouped is not None:
+            base = grouped.launches(base)
+            of_users = yield from direct_dependences(users)
         little: str | None = None
         if not asked:
             persistent = estimates if strategy == "megakernel" else []
-            little = saves_little(questions, base, not launched.decisions, persistent, costs)
+            little = saves_little(users, base, not launched.decisions, persistent, costs)
             extent = largest_extent(submissions)
             questions.validity.demand_between(extent, *size_order(extent))
         overlap: Overlap | str
@@ -227,8 +246,8 @@ def _plan_steps(
         else:
             try:
                 overlap = yield from with_overlap(
-                    questions, raw, options, costs, fixed, varying, barrierless,
-                    launched.decisions, most_taken(questions, base, asked, costs),
+                    users, of_users, options, costs, fixed, varying, barrierless,
+                    launched.decisions, most_taken(users, base, asked, costs),
                 )  # fmt: skip
             except PlanTooHard as error:
                 overlap = str(error)
@@ -244,10 +263,10 @@ def _plan_steps(
                 if overlapped == count:
                     fallback += ", and as much in memory"
             if profitable:
-                longer = takes_longer(questions, base, overlap.plans, costs)
+                longer = takes_longer(users, base, overlap.plans, costs)
                 profitable, fallback = longer is None, longer or fallback
             elif not asked:
-                compared = compared_work(questions, base, overlap.plans, costs)
+                compared = compared_work(users, base, overlap.plans, costs)
                 profitable = compared.prefers_overlap
                 if strategy == "megakernel":
                     profitable &= compared.overlapped < with_persistent(estimates, compared)
@@ -273,13 +292,24 @@ def _plan_steps(
             fallback = _fallback(strategy, cut, options)
             separate = yield from launches_of(kernels, layout, bound)
         plans = separate
+    if grouped is not None and strategy != "overlap":
+        if not grouped.are_hosted(plans):
+            dependences.clear()
+            return (
+                yield from _plan_steps(
+                    submissions, options, target, fixed, varying, measured, bound, timings,
+                    dependences, in_groups=False,
+                )
+            )  # fmt: skip
+        plans = grouped.launches(plans)
+        grouped.rest()
     return Plan(
         strategy=strategy,
         stages=plans,
         dependences=tuple(_dependence(submissions, f) for f in found),
         promotions=layout.decisions,
         fallback=fallback,
-        validity=questions.validity.result(sources_of(fixed)),
+        validity=users.validity.result(sources_of(fixed)),
         timings=timings,
         choice=choice,
         recomputed=recomputed,

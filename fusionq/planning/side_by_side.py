@@ -112,6 +112,20 @@ def _parts(
     return _apart(questions, stage, connected)
 
 
+def are_apart(
+    questions: Questions,
+    dependences: Sequence[Sequence[PairScope]],
+    stage: Stage,
+    members: Sequence[int],
+    target: Target,
+) -> bool:
+    """Whether ``members`` of a stage were stages side by side if the others were not there."""
+    if not target.costs.chain_seconds:
+        return False
+    alone = replace(stage, members=tuple(members))
+    return len(_parts(questions, dependences, alone, target)) > 1
+
+
 def _several(
     stage: Stage, dependences: Sequence[Sequence[PairScope]]
 ) -> Sequence[tuple[int, ...]]:

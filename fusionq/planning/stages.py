@@ -58,7 +58,8 @@ class Stage:
 @dataclass(frozen=True, slots=True)
 class SplitOptions:
     """``barrierless`` says why there are to be no work-group barriers between submissions, so that
-    no dependence may cross work-items; None if there may.  ``wanted``: which submissions join that
+    no dependence may cross work-items; None if there may.  ``own_groups``: there may all the same
+    where submissions have explicit work-groups.  ``wanted``: which submissions join that
     may.  ``measured`` gives ``target`` with measured costs.  Those ``absent`` are part of no stage,
     as others do what they would."""
 
@@ -67,6 +68,7 @@ class SplitOptions:
     target: Target
     measured: Callable[[], Target]
     absent: Collection[int] = ()
+    own_groups: bool = False
 
 
 def split(
@@ -215,6 +217,8 @@ class _GrowingStage:
         if not waiting and not self._crossing:
             return space
         barrierless = self._options.barrierless
+        if self._options.own_groups and space.local_range is not None:
+            barrierless = None
         if barrierless is not None:
             return self._because(waiting[0], barrierless)
         grouped = self._grouped(space, waiting)

@@ -21,13 +21,13 @@ class UsersList:
     """The user's list, of ``questions``: ``numbers`` has that of each submission of the made list,
     ``origins`` the place of each of its arguments there; ``ranges``: for those whose range is the
     extents of an argument, that; ``shapes``: for those of the user's whose linear ids are done as
-    rows the sources of their extents."""
+    rows, or by work-groups of another one, the sources of their extents."""
 
     questions: Questions
     numbers: Sequence[int]
     origins: Mapping[Place, Place]
     ranges: Mapping[int, int]
-    shapes: Mapping[int, tuple[ExtentSource, ...]]
+    shapes: Mapping[int, Sequence[RangeSource | ExtentSource]]
 
     def launches(self, plans: Sequence[StagePlan]) -> tuple[StagePlan, ...]:
         """The launches; each submission is in one of them: where it is done, or, if it is absent,
@@ -50,10 +50,15 @@ class UsersList:
             submissions=(*own, *absent),
             sources=tuple(map(self._source, plan.sources)),
             geometry=self.numbers[plan.geometry],
-            extents=self.shapes.get(self.numbers[plan.geometry], ()),
+            extents=self._rows(self.numbers[plan.geometry]),
             absent=absent,
             tiling=tiling,
         )
+
+    def _rows(self, user: int) -> tuple[ExtentSource, ...]:
+        """The sources of the extents of one of the user's submissions that is done as rows."""
+        found = self.shapes.get(user, ())
+        return tuple(source for source in found if isinstance(source, ExtentSource))
 
     def _source(self, source: ParamSource) -> ParamSource:
         match source:

@@ -1,11 +1,11 @@
-// A ring of 4 slots: those of one of the work-groups that a worker does side by side.
+// A ring of 9 slots: those of one of the work-groups that a worker does side by side.
 struct fq_ring {
     unsigned char* slots;
     unsigned barriers;  // for each slot that it is full, then for each that it is free
     unsigned count;     // slots before the next one
 
-    __device__ __forceinline__ unsigned at() const { return count % 4; }
-    __device__ __forceinline__ unsigned turn() const { return count / 4 % 2; }
+    __device__ __forceinline__ unsigned at() const { return count % 9; }
+    __device__ __forceinline__ unsigned turn() const { return count / 9 % 2; }
     __device__ __forceinline__ void next() { count++; }
 };
 
@@ -25,8 +25,8 @@ static __device__ __forceinline__ bool fq_has_turned(unsigned barrier, unsigned 
 
 // Before the barrier of the block behind which rings are used.
 static __device__ __forceinline__ void fq_ring_begin(unsigned long long* barriers, int thread) {
-    if (thread >= 32) return;
-    const unsigned count = thread % (4 * 2) < 4 ? 1 : 128;
+    if (thread >= 72) return;
+    const unsigned count = thread % (9 * 2) < 9 ? 1 : 128;
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
         :: "r"(fq_shared_address(barriers + thread)), "r"(count) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -36,27 +36,27 @@ static __device__ __forceinline__ void fq_ring_begin(unsigned long long* barrier
 // The next slot, once it is full.
 static __device__ __forceinline__ const unsigned char* fq_ring_full(const fq_ring& ring) {
     while (!fq_has_turned(ring.barriers + 8 * ring.at(), ring.turn())) {}
-    return ring.slots + ring.at() * 8192;
+    return ring.slots + ring.at() * 4096;
 }
 
 // The slot has been read by this thread.
 static __device__ __forceinline__ void fq_ring_free(fq_ring& ring) {
     asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];"
-        :: "r"(ring.barriers + 8 * (4 + ring.at())) : "memory");
+        :: "r"(ring.barriers + 8 * (9 + ring.at())) : "memory");
     ring.next();
 }
 
-// Gets the next slot for so many bytes: once it is free, and all but 0 slots before it have
+// Gets the next slot for so many bytes: once it is free, and all but 1 slots before it have
 // been filled.  False if the worker has stopped.
 static __device__ __forceinline__ bool fq_ring_fill(
     fq_ring& ring, fq_ring& behind, int& filled, unsigned nbytes, const volatile unsigned* over
 ) {
-    if (filled == 1) {
+    if (filled == 2) {
         while (!fq_has_turned(behind.barriers + 8 * behind.at(), behind.turn())) {}
         behind.next();
         filled--;
     }
-    while (!fq_has_turned(ring.barriers + 8 * (4 + ring.at()), ring.turn() ^ 1))
+    while (!fq_has_turned(ring.barriers + 8 * (9 + ring.at()), ring.turn() ^ 1))
         if (*over) return false;
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
         :: "r"(ring.barriers + 8 * ring.at()), "r"(nbytes) : "memory");
@@ -72,7 +72,7 @@ static __device__ __forceinline__ void fq_ring_copy(
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(once));
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
         ".L2::cache_hint [%0], [%1], %2, [%3], %4;"
-        :: "r"(fq_shared_address(ring.slots) + ring.at() * 8192 + place), "l"(address),
+        :: "r"(fq_shared_address(ring.slots) + ring.at() * 4096 + place), "l"(address),
            "r"(nbytes), "r"(ring.barriers + 8 * ring.at()), "l"(once) : "memory");
 }
 
@@ -203,11 +203,11 @@ static __device__ void fq_fill_0(
             const unsigned long long fq_row_0 = a_address + 4 * ((2 * (long long)fq_id_0) * a_shape1 + 0);
             const unsigned long long fq_row_1 = a_address + 4 * ((2 * (long long)fq_id_0 + 1) * a_shape1 + 0);
             const long long fq_stop_at = a_shape1;
-            for (long long fq_chunk = 0; fq_chunk < fq_stop_at; fq_chunk += 1024) {
-                const unsigned fq_length = (unsigned)min(fq_stop_at - fq_chunk, 1024ll);
+            for (long long fq_chunk = 0; fq_chunk < fq_stop_at; fq_chunk += 512) {
+                const unsigned fq_length = (unsigned)min(fq_stop_at - fq_chunk, 512ll);
                 if (!fq_ring_fill(fq_slots, fq_behind, fq_filled, 8 * fq_length, fq_over)) return;
                 fq_ring_copy(fq_slots, 0, fq_row_0 + 4 * fq_chunk, 4 * fq_length);
-                fq_ring_copy(fq_slots, 4096, fq_row_1 + 4 * fq_chunk, 4 * fq_length);
+                fq_ring_copy(fq_slots, 2048, fq_row_1 + 4 * fq_chunk, 4 * fq_length);
                 fq_slots.next();
             }
         }
@@ -242,13 +242,13 @@ for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_gr
     float one = 0.0f;
     float other = 0.0f;
     if (stream_ready) {
-        for (int stream_chunk_4 = 0; stream_chunk_4 < (int)a_shape1; stream_chunk_4 += 1024) {
+        for (int stream_chunk_4 = 0; stream_chunk_4 < (int)a_shape1; stream_chunk_4 += 512) {
             const unsigned char* const fq_slot = fq_ring_full(fq_slots);
             const float* const streamed_4_0 = (const float*)(fq_slot + 0);
-            const float* const streamed_4_1 = (const float*)(fq_slot + 4096);
-            if (stream_chunk_4 + 1024 <= (int)a_shape1) {
-                #pragma unroll 8
-                for (int ahead_turn_stream_4 = 0; ahead_turn_stream_4 < 8; ahead_turn_stream_4++) {
+            const float* const streamed_4_1 = (const float*)(fq_slot + 2048);
+            if (stream_chunk_4 + 512 <= (int)a_shape1) {
+                #pragma unroll 4
+                for (int ahead_turn_stream_4 = 0; ahead_turn_stream_4 < 4; ahead_turn_stream_4++) {
                     one = one + streamed_4_0[(int)(long long)fq_local_1 + ahead_turn_stream_4 * 128] * x[stream_chunk_4 + ((int)(long long)fq_local_1 + ahead_turn_stream_4 * 128)];
                     other = other + streamed_4_1[(int)(long long)fq_local_1 + ahead_turn_stream_4 * 128] * x[stream_chunk_4 + ((int)(long long)fq_local_1 + ahead_turn_stream_4 * 128)];
                 }
@@ -278,7 +278,7 @@ for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_gr
 }
 }
 
-    __shared__ unsigned long long fq_ring_barriers[32];
+    __shared__ unsigned long long fq_ring_barriers[72];
     __shared__ volatile unsigned fq_ring_over;
     if (fq_lane == 0) fq_ring_over = 0;
     fq_ring_begin(fq_ring_barriers, fq_lane);
@@ -286,8 +286,8 @@ for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_gr
     const int fq_ring_number = fq_lane < 512
         ? fq_lane / 128 : (fq_lane - 512) / 32;
     fq_ring fq_slots = {
-        fq_near_bytes + 55424 + fq_ring_number * 32768,
-        fq_shared_address(fq_ring_barriers + 8 * fq_ring_number), 0};
+        fq_near_bytes + 55424 + fq_ring_number * 36864,
+        fq_shared_address(fq_ring_barriers + 18 * fq_ring_number), 0};
     if (fq_lane >= 512) {
         if (FQ_STREAMS && fq_static && fq_lane % 32 == 0) {
             fq_ring fq_behind = fq_slots;

@@ -326,7 +326,7 @@ def test_the_report_says_what_is_streamed() -> None:
 
 def test_bytes_on_their_way_are_bounded() -> None:
     body = body_of(layers())
-    for nbytes, slots in ((1, 1), (32 << 10, 1), (64 << 10, 2), (1 << 30, None)):
+    for nbytes, slots in ((1, 1), (32 << 10, 2), (64 << 10, 4), (1 << 30, None)):
         rings = rings_of(body, replace(TARGET, streamed_bytes=nbytes))
         assert rings is not None
         assert rings.in_flight == (rings.slots if slots is None else slots)

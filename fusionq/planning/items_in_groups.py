@@ -1,0 +1,259 @@
+"""A list in which work-groups of one submission do the work-items of others, over plain ranges,
+that read what a work-group has written (producer-consumer fusion at the level of work-groups).
+
+A product of a matrix and a vector gives each work-group some rows, and what comes next adds to, or
+activates, an element a work-item: neither have their ranges an index space in common, nor are the
+elements those of one and the same work-item.  Over the work-groups of the product
+(``passes/items_of_groups.py``) the dependence stays inside a work-group, as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from math import prod
+
+from fusionq.analysis.dependence import PairScope
+from fusionq.analysis.group_items import are_items_of_groups
+from fusionq.analysis.item_space import ItemSpace, global_range, local_range
+from fusionq.analysis.list_dependences import direct_dependences
+from fusionq.analysis.proof import in_steps
+from fusionq.analysis.questions import Questions
+from fusionq.analysis.submission import Submission
+from fusionq.analysis.validity import ScalarPlace
+from fusionq.base.frozen import dataclass
+from fusionq.base.options import FusionOptions
+from fusionq.base.steps import Steps
+from fusionq.base.target import Target
+from fusionq.ir.walk import loaded_arrays, stored_arrays
+from fusionq.language.ranges import NdRange, Range
+from fusionq.passes.items_of_groups import items_of_groups, lanes_of
+from fusionq.passes.sources import RangeSource
+from fusionq.planning.cost import grouped_seconds
+from fusionq.planning.joined_launches import launch_seconds
+from fusionq.planning.members import Members
+from fusionq.planning.plan import StagePlan
+from fusionq.planning.profitability import Wanted
+from fusionq.planning.recomputing import impure
+from fusionq.planning.side_by_side import are_apart
+from fusionq.planning.stages import SplitOptions, split
+from fusionq.planning.users_list import UsersList
+
+
+@dataclass(frozen=True)
+class ItemsInGroups:
+    """``questions`` about the list, in which the submissions ``hosts`` are over work-groups, each
+    over those of another one, and about the user's (``users``), the same where there are none; the
+    ``dependences`` of the first."""
+
+    questions: Questions
+    users: Questions
+    dependences: list[tuple[PairScope, ...]]
+    hosts: Mapping[int, int]
+
+    def launches(self, plans: Sequence[StagePlan]) -> tuple[StagePlan, ...]:
+        """The launches ``plans`` of the list as those of the user's."""
+        return self._users_list.launches(plans) if self.hosts else tuple(plans)
+
+    def rest(self) -> None:
+        """Let the user's list's validity be what was found out about this list."""
+        if self.hosts:
+            every = range(len(self.users.submissions))
+            found = self._users_list.validity(self.questions.validity)
+            self.users.validity.add(found, every)
+
+    def are_hosted(self, plans: Sequence[StagePlan]) -> bool:
+        """Whether all submissions that work-groups of others do run together with such in the
+        launches ``plans`` of the list."""
+        stages = [
+            members
+            for plan in plans
+            for members in plan.inner or [p.submissions for p in plan.beside] or [plan.present]
+        ]
+        return not _alone(stages, self.hosts)
+
+    @property
+    def _users_list(self) -> UsersList:
+        numbers = range(len(self.users.submissions))
+        places = {
+            (s, k): (s, k)
+            for s, submission in enumerate(self.users.submissions)
+            for k in range(len(submission.arguments))
+        }
+        shapes = {
+            s: tuple(RangeSource(host, d) for d in range(_ndim(self.users.submissions[host])))
+            for s, host in self.hosts.items()
+        }
+        return UsersList(self.users, numbers, places, {}, shapes)
+
+
+def items_in_groups(
+    questions: Questions,
+    varying: Collection[ScalarPlace],
+    options: FusionOptions,
+    wanted: Wanted,
+    target: Target,
+    measured: Callable[[], Target],
+) -> Steps[ItemsInGroups | None]:
+    """The list with work-items that work-groups of others do, where they are then part of one
+    launch with these; None if there are none.  What launches do side by side they do not do one
+    after the other for that; stages of persistent kernels, for which others wait, do."""
+    if options.barriers == "none" or options.strategy == "unfused":
+        return None
+    if wanted == "profitable" and not target.costs.chain_seconds:
+        return None  # vectors would have work-items in a part of their lanes
+    found = _Hosts(questions, wanted, target, measured)
+    for s in range(len(questions.submissions)):
+        yield from found.consider(s)
+    hosts = found.hosts
+    while hosts:
+        submissions = [
+            found.made[s] if s in hosts else submission
+            for s, submission in enumerate(questions.submissions)
+        ]
+        asked = Questions(submissions, varying, questions.numbers, questions.readings)
+        dependences = yield from direct_dependences(asked)
+        split_options = SplitOptions(None, wanted, target, measured)
+        stages = yield from split(asked, dependences, split_options)
+        alone = _alone([stage.members for stage in stages], hosts)
+        if wanted == "profitable" and options.strategy != "megakernel":
+            for stage in stages:
+                inside = hosts.keys() & set(stage.members)
+                rest = [s for s in stage.members if s not in inside]
+                if inside and are_apart(asked, dependences, stage, rest, target):
+                    alone |= inside
+        if not alone:
+            return ItemsInGroups(asked, questions, dependences, hosts)
+        hosts = {s: host for s, host in hosts.items() if s not in alone}
+    return None
+
+
+def _ndim(submission: Submission) -> int:
+    return len(global_range(submission))
+
+
+def _alone(stages: Sequence[Sequence[int]], hosts: Mapping[int, int]) -> set[int]:
+    """Those of ``hosts`` in whose stage no submission has such work-groups of its own before."""
+    return {s for members in stages if min(members) in hosts for s in members if s in hosts}
+
+
+class _Hosts:
+    """Looks for the submissions whose work-groups do the work-items of others.
+
+    ``hosts``: for each such its host; ``made``: the submissions over work-groups.
+    """
+
+    def __init__(
+        self,
+        questions: Questions,
+        wanted: Wanted,
+        target: Target,
+        measured: Callable[[], Target],
+    ) -> None:
+        self._questions = questions
+        self._wanted = wanted
+        self._target = target
+        self._measured = measured
+        self._writers: dict[int, int] = {}
+        """The last submission that writes each group of memory."""
+        self._known: dict[object, bool] = {}
+        """Whether two of such kinds, with such memory in common, run together."""
+        self.hosts: dict[int, int] = {}
+        self.made: dict[int, Submission] = {}
+
+    def consider(self, s: int) -> Steps[None]:
+        """The next submission."""
+        submission = self._questions.submissions[s]
+        host = self._host(s, submission)
+        each = None if host is None else self._each(host, submission)
+        if host is not None and each is not None and (yield from self._joins(host, s, each)):
+            self.hosts[s] = host
+            self.made[s] = _over_groups(self._questions.submissions[host], submission, each)
+        stored = stored_arrays(submission.ir.body)
+        for k, group, _, _ in self._questions.memory(s):
+            if submission.arguments[k].name in stored:
+                self._writers[group] = s
+
+    def _host(self, s: int, submission: Submission) -> int | None:
+        """Whose work-groups have written last what a submission over a linear range reads."""
+        if not isinstance(submission.range, Range) or len(submission.range) != 1:
+            return None
+        if impure(submission.ir) is not None:
+            return None
+        loaded = loaded_arrays(submission.ir.body)
+        writers = [
+            self._writers[group]
+            for k, group, _, _ in self._questions.memory(s)
+            if group in self._writers and submission.arguments[k].name in loaded
+        ]
+        if not writers:
+            return None
+        last = max(writers)
+        return self.hosts.get(last, last)
+
+    def _each(self, host: int, submission: Submission) -> int | None:
+        """How many of the work-items a work-group of ``host`` would do."""
+        local = local_range(self._questions.submissions[host])
+        lanes = None if local is None else lanes_of(local)
+        whole = global_range(self._questions.submissions[host])
+        if local is None or lanes is None or (len(local) == 2 and whole[1] != lanes):
+            return None
+        groups = prod(whole) // lanes
+        each, rest = divmod(global_range(submission)[0], max(groups, 1))
+        if rest or not 1 <= each <= lanes or (each == lanes and len(local) == 1):
+            return None
+        return each
+
+    def _joins(self, host: int, s: int, each: int) -> Steps[bool]:
+        """Whether the two run together then, and that takes no longer than a launch more."""
+        questions = self._questions
+        numbers: dict[int, int] = {}
+        key = questions.kind(host), questions.kind(s), tuple(
+            (k, numbers.setdefault(group, len(numbers)), view)
+            for member in (host, s)
+            for k, group, view, _ in questions.memory(member)
+        )  # fmt: skip
+        if key not in self._known:
+            self._known[key] = yield from self._joined(host, s, each)
+        if not self._known[key]:
+            return False
+        about = "items of groups", each
+        found: bool = yield from in_steps(
+            lambda: questions.ask((host, s), about, partial(are_items_of_groups, each=each))
+        )
+        return found
+
+    def _joined(self, host: int, s: int, each: int) -> Steps[bool]:
+        if self._wanted == "profitable" and not self._is_profitable(s, each):
+            return False
+        first, second = (self._questions.submissions[m] for m in (host, s))
+        pair = Questions([first, _over_groups(first, second, each)])
+        dependences = yield from direct_dependences(pair)
+        options = SplitOptions(None, self._wanted, self._target, self._measured)
+        stages = yield from split(pair, dependences, options)
+        return len(stages) == 1
+
+    def _is_profitable(self, s: int, each: int) -> bool:
+        """Whether each work-group's first work-items take no longer than a launch of all."""
+        kind = Members(self._questions, self._target, (s,)).kinds[0]
+        target = self._measured()
+        (items,) = global_range(kind.submission)
+        inside = grouped_seconds(
+            kind.work, kind.operations, items, max(items // each, 1), each, target
+        )
+        alone = launch_seconds([kind], ItemSpace("ids", 1, None), [kind.submission], target)
+        return inside <= alone + target.costs.launch_seconds
+
+
+def _over_groups(host: Submission, submission: Submission, each: int) -> Submission:
+    """``submission`` over the work-groups of ``host``."""
+    range_ = host.range
+    assert isinstance(range_, NdRange)
+    return replace(
+        submission,
+        kernel=items_of_groups(submission.ir, tuple(range_.local_range), each),
+        range=range_,
+        fingerprint=f"{submission.fingerprint} {each} in each of {tuple(range_.local_range)}",
+        form=None,
+    )

@@ -1,0 +1,204 @@
+"""Work-items of plain ranges that work-groups of others do: which, and for which sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.base.options import FusionOptions
+from fusionq.planning.plan import Plan
+from fusionq.planning.planner import holds_for, make_plan
+from tests.unit.lists import submissions
+from tests.unit.planning.plans import TARGET
+from tests.unit.planning.test_side_by_side import GPU, WORKERS
+
+ROWS = 4
+
+
+@fq.kernel
+def product(item: fq.NdItem, a, x, out):
+    """Four rows a work-group."""
+    row = 4 * item.get_global_id(0)
+    for k in range(4):
+        own = 0
+        for j in range(item.get_local_id(1), a.shape[1], item.get_local_range(1)):
+            own += a[row + k, j] * x[j]
+        total = fq.reduce_over_group(item.get_group(), own, "add")
+        if item.get_local_id(1) == 0:
+            out[row + k] = total
+
+
+@fq.kernel
+def row_sums(item: fq.NdItem, a, out):
+    """A row a work-group of one dimension."""
+    i = item.get_global_id(0)
+    total = fq.reduce_over_group(item.get_group(), a[i], "add")
+    if item.get_local_id(0) == 0:
+        out[item.get_group().get_group_id(0)] = total
+
+
+@fq.kernel
+def add(item: fq.Item, a, b, out):
+    i = item.get_id(0)
+    out[i] = a[i] + b[i]
+
+
+@fq.kernel
+def shifted(item: fq.Item, a, out):
+    i = item.get_id(0)
+    out[i] = a[max(i - 1, 0)]
+
+
+@fq.kernel
+def reversed_in_rows(item: fq.Item, a, out):
+    i = item.get_id(0)
+    out[i] = a[i // 4 * 4 + 3 - i % 4]
+
+
+@fq.kernel
+def gathered(item: fq.Item, a, at, out):
+    i = item.get_id(0)
+    out[i] = a[at[i]]
+
+
+@fq.kernel
+def counted(item: fq.Item, a, out):
+    i = item.get_id(0)
+    fq.AtomicRef(out, 0).fetch_add(a[i])
+
+
+def ints(*shape: int) -> np.ndarray:
+    return np.zeros(shape, np.int64)
+
+
+def of(rows: int, x: Any, out: Any, local: int = 8) -> tuple[Any, ...]:
+    space = fq.NdRange((rows // ROWS, local), (1, local))
+    return product, space, ints(rows, 16), x, out
+
+
+def plan_of(*calls: Any, target: Any = TARGET, **options: Any) -> Plan:
+    options.setdefault("strategy", "fused")
+    return make_plan(submissions(*calls), FusionOptions(**options), target)
+
+
+def members(plan: Plan) -> list[tuple[int, ...]]:
+    return [part for stage in plan.stages for part in stage.inner or (stage.submissions,)]
+
+
+def test_what_reads_the_rows_of_a_work_group_is_part_of_its_launch() -> None:
+    y, z = ints(32), ints(32)
+    plan = plan_of(of(32, ints(16), y), (add, 32, z, y, z))
+    assert members(plan) == [(0, 1)]
+    assert plan.stages[0].geometry == 0
+    (raw,) = (d for d in plan.dependences if d.kind == "RAW")
+    assert raw.scope == "GROUP"
+
+
+def test_so_is_what_reads_that() -> None:
+    x, y, z, w = ints(16), ints(32), ints(32), ints(32)
+    calls = (add, 32, y, z, z), (reversed_in_rows, 32, z, w), (add, 32, w, y, w)
+    assert members(plan_of(of(32, x, y), *calls)) == [(0, 1, 2, 3)]
+
+
+def test_results_of_two_submissions_meet() -> None:
+    x, y, z = ints(16), ints(32), ints(32)
+    assert members(plan_of(of(32, x, y), of(32, x, z), (add, 32, y, z, z))) == [(0, 1, 2)]
+
+
+def test_work_groups_of_one_dimension() -> None:
+    a, y, z = ints(64), ints(8), ints(8)
+    plan = plan_of((row_sums, fq.NdRange(64, 8), a, y), (add, 8, y, z, z))
+    assert members(plan) == [(0, 1)]
+
+
+@pytest.mark.parametrize(
+    "calls",
+    (
+        lambda x, y, z: [of(32, x, y), (shifted, 32, y, z)],  # across work-groups
+        lambda x, y, z: [of(32, x, y), (gathered, 32, y, ints(32), z)],  # unknown elements
+        lambda x, y, z: [of(32, x, y), (add, 30, y, z, z)],  # no whole number for each
+        lambda x, y, z: [of(32, x, y, local=2), (add, 32, y, z, z)],  # more than work-items
+        lambda x, y, z: [of(32, x, y), (counted, 32, y, z)],  # an order of atomic operations
+        lambda x, y, z: [of(32, x, y), (add, 32, x, z, z)],  # nothing of what it writes
+    ),
+)
+def test_others_are_launches_of_their_own(calls: Any) -> None:
+    x, y, z = ints(32), ints(32), ints(32)
+    made = calls(x, y, z)
+    assert members(plan_of(*made)) == [(0,), (1,)]
+
+
+def test_not_where_others_read_what_it_overwrites() -> None:
+    """The second work-item's element is read by every work-group of the product."""
+    x, z = ints(32), ints(32)
+    calls = [of(32, x, z), (add, 32, z, z, x)]
+    calls[0] = (product, calls[0][1], ints(32, 32), x, z)
+    assert members(plan_of(*calls)) == [(0,), (1,)]
+
+
+def test_not_without_barriers() -> None:
+    y, z = ints(32), ints(32)
+    plan = plan_of(of(32, ints(16), y), (add, 32, z, y, z), barriers="none")
+    assert members(plan) == [(0,), (1,)]
+
+
+def test_not_unasked_where_lanes_are_vectors() -> None:
+    y, z = ints(32), ints(32)
+    calls = of(32, ints(16), y), (add, 32, z, y, z)
+    assert members(plan_of(*calls, strategy="sequence")) == [(0,), (1,)]
+    assert members(plan_of(*calls, strategy="sequence", target=GPU)) == [(0, 1)]
+
+
+def test_a_plan_serves_as_many_for_each_work_group() -> None:
+    def listed(rows: int, groups: int) -> Any:
+        y, z = ints(rows), ints(rows)
+        space = fq.NdRange((groups, 8), (1, 8))
+        return submissions((product, space, ints(rows, 16), ints(16), y), (add, rows, z, y, z))
+
+    plan = make_plan(listed(48, 12), FusionOptions(strategy="fused"), TARGET)
+    assert members(plan) == [(0, 1)]
+    assert holds_for(plan, listed(80, 20))
+    assert not holds_for(plan, listed(80, 10)) and not holds_for(plan, listed(48, 11))
+
+
+def test_products_side_by_side_stay_so_as_launches() -> None:
+    """One launch of both, one after the other, would wait for memory twice."""
+    x, y, z = ints(16), ints(1 << 14), ints(1 << 14)
+    calls = of(1 << 14, x, y, 128), of(1 << 14, x, z, 128), (add, 1 << 14, y, z, z)
+    assert members(plan_of(*calls, strategy="sequence", target=GPU))[-1] == (2,)
+    assert members(plan_of(*calls, target=GPU)) == [(0, 1, 2)]
+
+
+def test_stages_of_persistent_kernels() -> None:
+    x, y, z, w = ints(16), ints(1 << 14), ints(1 << 14), ints(1 << 14)
+    first = of(1 << 14, x, y, 128), of(1 << 14, x, z, 128), (add, 1 << 14, y, z, z)
+    second = of(1 << 14, z, w, 128), (add, 1 << 14, w, y, y)
+    plan = plan_of(*first, *second, strategy="megakernel", target=WORKERS)
+    assert plan.strategy == "megakernel"
+    assert members(plan) == [(0, 1, 2), (3, 4)]
+    assert plan_of(*first, strategy="megakernel", target=WORKERS).strategy == "fused"
+
+
+def test_work_groups_exchange_inside_stages_of_persistent_kernels() -> None:
+    """Those that the user has made: none are chosen."""
+
+    @fq.kernel
+    def in_rows(item: fq.NdItem, a, out):
+        row, column = item.get_global_id(0), item.get_local_id(1)
+        out[row, column] = a[row, 7 - column]
+
+    @fq.kernel
+    def flipped(item: fq.Item, a, out):
+        row, column = item.get_id(0), item.get_id(1)
+        out[row, column] = a[31 - row, column]
+
+    a, b, c, d = (ints(32, 8) for _ in range(4))
+    space = fq.NdRange((32, 8), (1, 8))
+    calls = (in_rows, space, a, b), (in_rows, space, b, c), (flipped, (32, 8), c, d)
+    plan = plan_of(*calls, strategy="megakernel")
+    assert members(plan) == [(0, 1), (2,)]
+    plan = plan_of(*calls, strategy="megakernel", barriers="none")
+    assert members(plan) == [(0,), (1,), (2,)]
