@@ -10,6 +10,7 @@ for submissions whose sizes are equal, and ordered, as those of the other questi
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import field
 from functools import cached_property
 from itertools import chain
 from typing import TypeVar, cast
@@ -69,12 +70,26 @@ _Structure = tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[Memory, ...], .
 and which scalars vary: equal where all questions about them are, but for scalars' values."""
 
 
+@dataclass
+class Answers:
+    """What questions about the lists of one plan have been answered with, for all of them: equal
+    ``kinds`` and ``families`` of their submissions have equal numbers."""
+
+    readings: Readings = field(default_factory=Readings)
+    kinds: dict[Hashable, int] = field(default_factory=dict)
+    families: dict[Hashable, int] = field(default_factory=dict)
+    analyses: dict[Hashable, ListAnalysis] = field(default_factory=dict)
+    read: dict[Hashable, KernelsRead] = field(default_factory=dict)
+    found: dict[Hashable, list[_Answer]] = field(default_factory=dict)
+
+
 class Questions:
     """The questions about one list, and the ``validity`` of all answers that were used.
 
     ``varying``: scalar arguments for all of whose values answers have to hold.  ``numbers``: those
     by which people know the submissions, where they are not their places in the list.
-    ``readings``: what has been read of kernels for another list of the same plan.
+    ``readings``: what has been read of kernels for another list of the same plan.  ``answers``: to
+    the questions about another one, which is asked the same.
     """
 
     def __init__(
@@ -83,26 +98,26 @@ class Questions:
         varying: Collection[ScalarPlace] = (),
         numbers: Sequence[int] | None = None,
         readings: Readings | None = None,
+        answers: Answers | None = None,
     ) -> None:
         self.submissions = tuple(submissions)
         self.numbers = range(len(self.submissions)) if numbers is None else numbers
         self._varying = frozenset(varying)
         self.place = places_of(self.submissions)
         self.validity = ListValidity(self.submissions)
-        kinds: dict[Hashable, int] = {}
-        families: dict[Hashable, int] = {}
+        self.answers = answers or Answers(readings or Readings())
         self._shapes = [
-            self._shape(s, submission, kinds, families)
-            for s, submission in enumerate(self.submissions)
+            self._shape(s, submission) for s, submission in enumerate(self.submissions)
         ]
-        self._analyses: dict[Hashable, ListAnalysis] = {}
-        self.readings = readings or Readings()
-        self._read: dict[Hashable, KernelsRead] = {}
-        self._answers: dict[Hashable, list[_Answer]] = {}
         self._structures: dict[tuple[int, ...], tuple[_Structure, tuple[int, ...]]] = {}
         self._inside: list[tuple[Validity, Sequence[int], bool]] | None = None
         """What the answers rest on that were used for the answer that is being found, what
         submissions they are about, and whether they serve other sizes."""
+
+    @property
+    def readings(self) -> Readings:
+        """What has been read of the kernels."""
+        return self.answers.readings
 
     def buffer_name(self, submission: int, argument: int) -> str:
         """What a report calls the memory of an array argument."""
@@ -151,7 +166,7 @@ class Questions:
         """
         structure, integers = self._structure(members, arguments)
         alike: Hashable = self._but_sizes(structure, members) if other_sizes else structure
-        known = self._answers.setdefault((alike, question), [])
+        known = self.answers.found.setdefault((alike, question), [])
         if other_sizes or integers:
             found = self._known(known, members, integers, other_sizes)
         else:
@@ -221,10 +236,10 @@ class Questions:
     ) -> ListAnalysis:
         """The analysis of the members alone."""
         key = structure, integers
-        found = self._analyses.get(key)
+        found = self.answers.analyses.get(key)
         if found is None:
             kinds, which, memory, varying = structure
-            read = self._read.setdefault(
+            read = self.answers.read.setdefault(
                 (kinds, which, integers, varying), KernelsRead(readings=self.readings)
             )
             place = {
@@ -234,17 +249,12 @@ class Questions:
             }
             values = frozenset().union(*(self._shapes[m].varying for m in members))
             found = analyse([self.submissions[m] for m in members], place, read, values, True)
-            self._analyses[key] = found
+            self.answers.analyses[key] = found
         return found
 
     # ------------------------------------------------------------------------- structure
-    def _shape(
-        self,
-        s: int,
-        submission: Submission,
-        kinds: dict[Hashable, int],
-        families: dict[Hashable, int],
-    ) -> _Shape:
+    def _shape(self, s: int, submission: Submission) -> _Shape:
+        kinds, families = self.answers.kinds, self.answers.families
         code = submission.fingerprint, submission.signature, submission.ir.span
         layouts = tuple(_kind_of(argument) for argument in submission.arguments)
         kind = code, submission.range, layouts

@@ -36,8 +36,8 @@ from fusionq.planning.members import Members
 from fusionq.planning.plan import StagePlan
 from fusionq.planning.profitability import Wanted
 from fusionq.planning.recomputing import impure
-from fusionq.planning.side_by_side import are_apart
-from fusionq.planning.stages import SplitOptions, split
+from fusionq.planning.side_by_side import are_apart, connected
+from fusionq.planning.stages import SplitOptions, Stage, split
 from fusionq.planning.users_list import UsersList
 
 
@@ -106,27 +106,94 @@ def items_in_groups(
     found = _Hosts(questions, wanted, target, measured)
     for s in range(len(questions.submissions)):
         yield from found.consider(s)
-    hosts = found.hosts
+    hosts: Mapping[int, int] = found.hosts
+    tried = _Trial(questions, found.made, varying, options, wanted, target, measured)
+    first = _first_of_each(questions, hosts)
+    if 2 * first <= len(questions.submissions):
+        # What becomes of the first of each kind becomes of the others, mostly.
+        few = {s: host for s, host in hosts.items() if s < first}
+        while few and (alone := (yield from tried.alone(few, first))[2]):
+            kinds = {_kind(questions, s, few) for s in alone}
+            few = {s: host for s, host in few.items() if s not in alone}
+            hosts = {s: h for s, h in hosts.items() if _kind(questions, s, hosts) not in kinds}
     while hosts:
-        submissions = [
-            found.made[s] if s in hosts else submission
-            for s, submission in enumerate(questions.submissions)
-        ]
-        asked = Questions(submissions, varying, questions.numbers, questions.readings)
-        dependences = yield from direct_dependences(asked)
-        split_options = SplitOptions(None, wanted, target, measured)
-        stages = yield from split(asked, dependences, split_options)
-        alone = _alone([stage.members for stage in stages], hosts)
-        if wanted == "profitable" and options.strategy != "megakernel":
-            for stage in stages:
-                inside = hosts.keys() & set(stage.members)
-                rest = [s for s in stage.members if s not in inside]
-                if inside and are_apart(asked, dependences, stage, rest, target):
-                    alone |= inside
+        asked, dependences, alone = yield from tried.alone(hosts, len(questions.submissions))
         if not alone:
             return ItemsInGroups(asked, questions, dependences, hosts)
         hosts = {s: host for s, host in hosts.items() if s not in alone}
     return None
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """Lists in which submissions are those ``made`` over work-groups; the rest as of
+    ``items_in_groups``."""
+
+    questions: Questions
+    made: Mapping[int, Submission]
+    varying: Collection[ScalarPlace]
+    options: FusionOptions
+    wanted: Wanted
+    target: Target
+    measured: Callable[[], Target]
+
+    def alone(
+        self, hosts: Mapping[int, int], count: int
+    ) -> Steps[tuple[Questions, list[tuple[PairScope, ...]], set[int]]]:
+        """The first ``count`` submissions with those of ``hosts`` over work-groups, their
+        dependences, and which of these are to be left as they are."""
+        questions, target = self.questions, self.target
+        submissions = [
+            self.made[s] if s in hosts else submission
+            for s, submission in enumerate(questions.submissions[:count])
+        ]
+        varying = [place for place in self.varying if place[0] < count]
+        numbers, answers = questions.numbers[:count], questions.answers
+        asked = Questions(submissions, varying, numbers, answers=answers)
+        dependences = yield from direct_dependences(asked)
+        split_options = SplitOptions(None, self.wanted, target, self.measured)
+        stages = yield from split(asked, dependences, split_options)
+        alone = _alone([stage.members for stage in stages], hosts)
+        if self.wanted == "profitable" and self.options.strategy != "megakernel":
+            for stage in stages:
+                alone |= _connecting(asked, dependences, stage, hosts, target)
+        return asked, dependences, alone
+
+
+def _connecting(
+    questions: Questions,
+    dependences: Sequence[Sequence[PairScope]],
+    stage: Stage,
+    hosts: Mapping[int, int],
+    target: Target,
+) -> set[int]:
+    """Those of ``hosts`` in a stage without which parts of it would be stages side by side."""
+    inside = hosts.keys() & set(stage.members)
+    rest = [s for s in stage.members if s not in inside]
+    if not inside or not are_apart(questions, dependences, stage, rest, target):
+        return set()
+    part_of = {s: part for part in connected(rest, dependences) for s in part}
+    found: set[int] = set()
+    for s in sorted(inside):
+        producers = {d.producer for d in dependences[s] if d.scope != "NONE"}
+        parts = {part_of[producer] for producer in producers if producer in part_of}
+        if len(parts) > 1:
+            found.add(s)
+        for part in parts if len(parts) == 1 else ():
+            part_of[s] = part
+    return found
+
+
+def _kind(questions: Questions, s: int, hosts: Mapping[int, int]) -> tuple[int, int]:
+    return questions.kind(s), questions.kind(hosts[s])
+
+
+def _first_of_each(questions: Questions, hosts: Mapping[int, int]) -> int:
+    """How many submissions there are up to the last of those that are the first of their kind."""
+    first: dict[tuple[int, int], int] = {}
+    for s in sorted(hosts):
+        first.setdefault(_kind(questions, s, hosts), s)
+    return max(first.values(), default=-1) + 1
 
 
 def _ndim(submission: Submission) -> int:
@@ -228,7 +295,8 @@ class _Hosts:
         if self._wanted == "profitable" and not self._is_profitable(s, each):
             return False
         first, second = (self._questions.submissions[m] for m in (host, s))
-        pair = Questions([first, _over_groups(first, second, each)])
+        both = [first, _over_groups(first, second, each)]
+        pair = Questions(both, answers=self._questions.answers)
         dependences = yield from direct_dependences(pair)
         options = SplitOptions(None, self._wanted, self._target, self._measured)
         stages = yield from split(pair, dependences, options)

@@ -85,10 +85,10 @@ def in_wave_parts(
     found: list[Stage] = []
     room = target.device.compute_units * target.streaming_lanes
     for stage in stages:
-        connected = _several(stage, dependences)
+        parts = _several(stage, dependences)
         wait = all(has_barrier(questions.submissions[s].ir.body) for s in stage.members)
-        if connected and wait and _items(questions, stage.members) <= room:
-            first, *others = _apart(questions, stage, connected)
+        if parts and wait and _items(questions, stage.members) <= room:
+            first, *others = _apart(questions, stage, parts)
             found.append(first)
             found += (replace(s, beside=False, boundary=_OF_A_WAVE) for s in others)
         else:
@@ -102,14 +102,14 @@ def _parts(
     stage: Stage,
     target: Target,
 ) -> Sequence[Stage]:
-    connected = _several(stage, dependences)
-    if not connected:
+    parts = _several(stage, dependences)
+    if not parts:
         return (stage,)
     room = target.device.compute_units * target.costs.busy_items
-    items = sum(_items(questions, part) for part in connected)
+    items = sum(_items(questions, part) for part in parts)
     if items > room and not _wait_apart(questions, stage, target):
         return (stage,)
-    return _apart(questions, stage, connected)
+    return _apart(questions, stage, parts)
 
 
 def are_apart(
@@ -131,9 +131,9 @@ def _several(
 ) -> Sequence[tuple[int, ...]]:
     """The parts of a stage of which none depends on another one; empty where it is left as it
     is."""
-    connected = _connected(stage.members, dependences)
-    few = 1 < len(connected) <= MOST_SIDE_BY_SIDE
-    return connected if few and stage.space.mode == "ids" else ()
+    parts = connected(stage.members, dependences)
+    few = 1 < len(parts) <= MOST_SIDE_BY_SIDE
+    return parts if few and stage.space.mode == "ids" else ()
 
 
 def _items(questions: Questions, members: Sequence[int]) -> int:
@@ -145,13 +145,13 @@ def _items(questions: Questions, members: Sequence[int]) -> int:
 
 
 def _apart(
-    questions: Questions, stage: Stage, connected: Sequence[tuple[int, ...]]
+    questions: Questions, stage: Stage, members_of_parts: Sequence[tuple[int, ...]]
 ) -> Sequence[Stage]:
-    """The ``connected`` parts of a stage as stages, if they can be some whose work-groups are
-    alike."""
+    """The parts of a stage, of which none depends on another one, as stages, if they can be some
+    whose work-groups are alike."""
     submissions = questions.submissions
     parts: list[Stage] = []
-    for members in connected:
+    for members in members_of_parts:
         space = common_space([submissions[s] for s in members])
         if not isinstance(space, ItemSpace) or space.mode != "ids":
             return (stage,)
@@ -177,7 +177,7 @@ def _wait_apart(questions: Questions, stage: Stage, target: Target) -> bool:
     return target.side_by_side_share * (each - together) <= each
 
 
-def _connected(
+def connected(
     members: Sequence[int], dependences: Sequence[Sequence[PairScope]]
 ) -> list[tuple[int, ...]]:
     """``members`` in parts of which none depends on another one, each in order."""

@@ -126,6 +126,21 @@ def test_kernels_are_read_once(monkeypatch):
     assert len(read) == 1
 
 
+def test_lists_of_one_plan_have_answers_in_common():
+    """Kinds are numbered over all of them: equal questions are told from others in any list."""
+    a, b, c, d = vectors(4)
+    other = np.zeros(2 * N, np.float32)
+    first, answer = Questions(submissions((copy, N, a, b), (copy, N, b, c))), Counted()
+    assert first.ask((0, 1), "question", answer) == 1
+    listed = submissions((copy, N, other, b), (copy, N, b, c), (copy, N, c, d), (copy, N, b, d))
+    second = Questions(listed, answers=first.answers)
+    assert [second.ask(pair, "question", answer) for pair in [(1, 2), (0, 1), (1, 3)]] == [1, 2, 3]
+    assert first.ask((0, 1), "question", answer) == 1
+    assert [second.kind(s) for s in range(4)] == [1, 0, 0, 0]
+    apart = Questions(listed, readings=first.readings)
+    assert apart.ask((1, 2), "question", answer) == 4
+
+
 # --------------------------------------------------------------------- what they rest on
 def rows(*numbers):
     d = np.zeros((N, N), np.float32)
@@ -149,6 +164,21 @@ def test_an_answer_found_for_other_scalars_serves_where_it_holds():
     members = [(0, 1), (1, 3), (1, 2), (0, 2)]
     assert [questions.ask(pair, "shared", found) for pair in members] == [True, True, False, True]
     assert answer.calls == 2
+
+
+def test_answers_of_another_list_serve_scalars_for_which_they_hold():
+    answer = Counted()
+
+    def found(analysis):
+        answer(analysis)
+        return is_empty(analysis)
+
+    first = Questions(rows(3, 4))
+    assert first.ask((0, 1), "shared", found)
+    second = Questions(rows(5, 5, 6), answers=first.answers)
+    asked = [second.ask(pair, "shared", found) for pair in [(0, 1), (0, 2), (1, 2)]]
+    assert (asked, answer.calls) == ([False, True, True], 2)
+    assert second.validity.result().sources  # of what the first list's answer rests on, too
 
 
 def ranges(*sizes):

@@ -202,3 +202,17 @@ def test_work_groups_exchange_inside_stages_of_persistent_kernels() -> None:
     assert members(plan) == [(0, 1), (2,)]
     plan = plan_of(*calls, strategy="megakernel", barriers="none")
     assert members(plan) == [(0,), (1,), (2,)]
+
+
+def test_lists_of_many_layers_are_tried_by_their_first() -> None:
+    """The residuals stay where activations do not, which would put products behind each other."""
+    n = 1 << 14
+    x, gate, up, change, total = ints(16), ints(n), ints(n), ints(n), ints(n)
+    calls: list[tuple[Any, ...]] = []
+    for _ in range(4):
+        calls += [of(n, x, gate, 128), of(n, x, up, 128), (add, n, gate, up, up)]
+        calls += [of(n, up, change, 128), (add, n, total, change, total)]
+    found = members(plan_of(*calls, strategy="sequence", target=GPU))
+    for layer in range(4):
+        assert (5 * layer + 2,) in found
+        assert any({5 * layer + 3, 5 * layer + 4} <= set(part) for part in found)
