@@ -38,7 +38,11 @@ _LANES = (
     "measured on an EPYC (Zen 5), AVX-512, against loads of four bytes side by side; not asked for "
     "on GPUs"
 )
-_FITTED_BUILDS = "fitted to builds on an EPYC (benchmarks/build_cost.py); for GPUs a guess"
+_FITTED_BUILDS = (
+    "fitted to builds on an EPYC (benchmarks/build_cost.py); for GPUs to NVRTC 13.5's for sm_90"
+)
+_UNROLLED = f"{_FITTED_BUILDS}; CPUs' compilers unroll less, and call functions"
+_TABLES = f"{_FITTED_BUILDS}, where tables are data"
 
 ASSUMED: dict[str, Assumption] = {
     # Workers
@@ -305,17 +309,20 @@ ASSUMED: dict[str, Assumption] = {
     "combined_together": Assumption(16, 16, "a vector of float32 in AVX-512; half a warp"),
     "combined_alone": Assumption(64, 64, f"{_BY_HAND}: a barrier takes longer"),
     # What the device's compiler takes, in seconds
-    "build_program": Assumption(0.0291, 0.12, "fitted, as the others; NVRTC 13.5"),
-    "build_operation": Assumption(4.95e-5, 4.95e-5, _FITTED_BUILDS),
-    "build_division": Assumption(6.52e-4, 6.52e-4, _FITTED_BUILDS),
-    "build_loop": Assumption(4.42e-3, 4.42e-3, _FITTED_BUILDS),
-    "build_condition": Assumption(9.33e-4, 9.33e-4, _FITTED_BUILDS),
-    "build_array_pair": Assumption(1.27e-5, 1.27e-5, _FITTED_BUILDS),
-    "build_region": Assumption(1.12e-2, 1.12e-2, _FITTED_BUILDS),
-    "build_workers": Assumption(0.230, 0.230, _FITTED_BUILDS),
-    "build_body": Assumption(0.0176, 0.0176, _FITTED_BUILDS),
-    "build_wait": Assumption(3.94e-3, 3.94e-3, _FITTED_BUILDS),
-    "build_operand": Assumption(1.51e-3, 1.51e-3, _FITTED_BUILDS),
+    "build_program": Assumption(0.0291, 0.0665, _FITTED_BUILDS),
+    "build_operation": Assumption(4.95e-5, 1.19e-4, _FITTED_BUILDS),
+    "build_division": Assumption(6.52e-4, 0.0, _FITTED_BUILDS),
+    "build_loop": Assumption(4.42e-3, 0.025, _FITTED_BUILDS),
+    "build_condition": Assumption(9.33e-4, 8.07e-4, _FITTED_BUILDS),
+    "build_array_pair": Assumption(1.27e-5, 2.77e-6, _FITTED_BUILDS),
+    "build_region": Assumption(1.12e-2, 0.0, _FITTED_BUILDS),
+    "build_workers": Assumption(0.230, 0.652, _FITTED_BUILDS),
+    "build_body": Assumption(0.0176, 0.0, _FITTED_BUILDS),
+    "build_wait": Assumption(3.94e-3, 0.273, _FITTED_BUILDS),
+    "build_operand": Assumption(1.51e-3, 0.0, _TABLES),
+    "build_unrolled": Assumption(0.0, 1.21e-4, _UNROLLED),
+    "build_function": Assumption(0.0, 0.0221, _UNROLLED),
+    "build_quotient": Assumption(0.0, 2.42e-3, _UNROLLED),
 }
 
 

@@ -298,6 +298,12 @@ class BuildCosts:
     """A closed form of what tiles wait for."""
     build_operand: float
     """An argument in a worker's table, and one that a body takes from there."""
+    build_unrolled: float
+    """An expression or statement that unrolled loops add."""
+    build_function: float
+    """A function that is long when it is inlined: powers, sines, and any of doubles."""
+    build_quotient: float
+    """A division or square root of floats."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def with_loads_together(kernel: Kernel, body: Body, most: int) -> Kernel | None:
     together, at most; None where there are none, or no work-groups: other launches have so many
     work-items that some always compute."""
     names = [*(p.name for p in kernel.params), *(n for n, _ in kernel.variables)]
-    if not _has_groups(kernel) or any(name.startswith(_KEPT) for name in names):
+    if not has_groups(kernel) or any(name.startswith(_KEPT) for name in names):
         return None
     rewriting = _Together(kernel, most)
     body = rewrite_body(body, stmt=rewriting.stmt)
@@ -78,7 +78,8 @@ def with_loads_together(kernel: Kernel, body: Body, most: int) -> Kernel | None:
     return replace(rewriting.kernel, body=body)
 
 
-def _has_groups(kernel: Kernel) -> bool:
+def has_groups(kernel: Kernel) -> bool:
+    """Whether a kernel's work-items know of work-groups."""
     return has_barrier(kernel.body) or any(
         isinstance(e, ItemQuery) and e.query in ("local_id", "group_id")
         for e in expressions(kernel.body)

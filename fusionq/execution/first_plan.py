@@ -8,7 +8,8 @@ or not: so a list becomes the same whatever ran before.  Lists whose runs take l
 are what the cost model chooses, within the same bound; buffers that are flagged for promotion are
 worth the usual time of planning, since their memory need not even be there.
 
-On a GPU a list is what the cost model chooses from the first run on, within the usual time: its
+On a GPU a list is what the cost model chooses from the first run on, within the usual time, where
+that is predicted to take no more than ``LONGER_ON_GPUS`` longer to build than its submissions: its
 launches take microseconds, so that it would run unfused ten thousand times before learning begins.
 """
 
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
 SHARE, LEAST = 0.1, 0.03
 """By so much of the time that it takes unfused, or so many seconds if that is more, the first
 result may be later."""
+
+LONGER_ON_GPUS = 0.3
+"""Seconds that the first builds may take more there: about what it takes to begin to use a GPU."""
 
 STEP = 2e-3
 """Seconds of planning a submission, about."""
@@ -92,8 +96,13 @@ class FirstPlan:
                 self.outcome = found[1]
                 return name
         try:
-            if planning_seconds() == inf or self._backend.target.device.kind == "gpu":
+            if planning_seconds() == inf:
                 return self._build("auto", None)
+            if self._backend.target.device.kind == "gpu":
+                self.was_weighed = True
+                builds = self._unfused_builds()
+                longest = builds + max(SHARE * builds, LONGER_ON_GPUS)
+                return self._build("auto", None, longest=longest)
             if self._is_promoting:
                 return self._build("sequence", None)
             return "unfused" if before == "unfused" else self._in_time()
@@ -107,8 +116,7 @@ class FirstPlan:
         """What runs first, by what it takes unfused; raises what planning and building it does."""
         self.was_weighed = True
         begun = clock()
-        kernels = {id(s.ir): s.ir for s in self._submissions}.values()
-        builds = sum(_seconds(self._backend, kernel) for kernel in kernels)
+        builds = self._unfused_builds()
         run = unfused_seconds(self._submissions, self._backend.target.costs)
         unfused = sum(self._pending.admission.values()) + builds + run
         later = SHARE * unfused
@@ -125,6 +133,11 @@ class FirstPlan:
         self._crossing_end = begun + later
         return self._build("sequence", left, begun + most)
 
+    def _unfused_builds(self) -> float:
+        """What each submission takes to build by itself."""
+        kernels = {id(s.ir): s.ir for s in self._submissions}.values()
+        return sum(_seconds(self._backend, kernel) for kernel in kernels)
+
     @property
     def _is_promoting(self) -> bool:
         return any(
@@ -138,10 +151,15 @@ class FirstPlan:
         return _together_seconds(self._backend, [s.ir for s in self._submissions])
 
     def _build(
-        self, name: Candidate, seconds: float | None, end: float = inf, run: float | None = None
+        self,
+        name: Candidate,
+        seconds: float | None,
+        end: float = inf,
+        run: float | None = None,
+        longest: float = inf,
     ) -> Candidate:
         """``name`` if it is planned within ``seconds`` and built by ``end``, as far as known, or
-        later by what it saves of a ``run``; else ``unfused``."""
+        later by what it saves of a ``run``, in no longer than ``longest``; else ``unfused``."""
         backend, options = self._backend, self._options._replace(strategy=name)
         is_short = seconds is not None and run is None
         plan = planned_in_time(
@@ -150,8 +168,10 @@ class FirstPlan:
         )  # fmt: skip
         kernels = {id(stage.kernel): stage.kernel for stage in plan.stages}
         unbuilt = [k for k in kernels.values() if not is_built(backend, k, options.fp)]
-        ended = clock() + _together_seconds(backend, unbuilt)
-        if ended > end and (run is None or ended > end + run - self._predicted(plan)):
+        takes = _together_seconds(backend, unbuilt)
+        ended = clock() + takes
+        late = ended > end and (run is None or ended > end + run - self._predicted(plan))
+        if late or takes > longest:
             return "unfused"
         plan_built(backend, self._submissions, options, plan, self._timings)
         self.outcome = "miss"

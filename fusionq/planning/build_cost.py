@@ -40,6 +40,7 @@ from fusionq.ir.walk import (
     subexpressions,
     takes_work_groups,
 )
+from fusionq.planning.unrolled_work import UnrolledWork, unrolled_work
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,9 @@ class BuildWork:
     bodies: int = 0
     waits: int = 0
     operands: int = 0
+    unrolled: int = 0
+    functions: int = 0
+    quotients: int = 0
 
     def seconds(self, costs: BuildCosts) -> float:
         """The processor seconds that the compiler is predicted to take."""
@@ -71,6 +75,9 @@ class BuildWork:
             + self.bodies * costs.build_body
             + self.waits * costs.build_wait
             + self.operands * costs.build_operand
+            + self.unrolled * costs.build_unrolled
+            + self.functions * costs.build_function
+            + self.quotients * costs.build_quotient
         )
 
 
@@ -79,11 +86,11 @@ def build_work(kernel: Kernel) -> BuildWork:
     body = kernel.body[0] if kernel.body else None
     pairs = comb(sum(isinstance(p, ArrayParam) for p in kernel.params), 2)
     if not isinstance(body, Persistent):
-        return _counted(kernel.body, (), array_pairs=pairs)
+        return _counted(kernel.body, (), unrolled_work([kernel], False), array_pairs=pairs)
     numbers = code_bodies(body)
+    codes = [body.codes[numbers.index(number)] for number in range(len(set(numbers)))]
     printed: list[Stmt] = []
-    for number in range(len(set(numbers))):
-        code = body.codes[numbers.index(number)]
+    for code in codes:
         if code.lanes is not None:
             printed += _printed(interchanged(code, order_of(code.kernel.ndim, code.lanes)))
         printed += _printed(code)
@@ -92,9 +99,10 @@ def build_work(kernel: Kernel) -> BuildWork:
     return _counted(
         printed,
         (e for wait in waits for pair in wait for e in pair),
+        unrolled_work((code.kernel for code in codes), True),
         array_pairs=pairs,
         workers=1,
-        bodies=len(set(numbers)),
+        bodies=len(codes),
         waits=len(waits),
         operands=len(operands.cells) + sum(map(len, operands.varying)),
     )
@@ -125,7 +133,9 @@ def _with_reductions(code: StageCode) -> tuple[StageCode, Body]:
     return own, (*found.before, *found.after, *whole)
 
 
-def _counted(body: Iterable[Stmt], more: Iterable[Expr], **others: int) -> BuildWork:
+def _counted(
+    body: Iterable[Stmt], more: Iterable[Expr], unrolled: UnrolledWork, **others: int
+) -> BuildWork:
     every = list(statements(body))
     roots = [*(e for s in every for e in statement_expressions(s)), *more]
     found = [e for root in roots for e in subexpressions(root)]
@@ -138,5 +148,8 @@ def _counted(body: Iterable[Stmt], more: Iterable[Expr], **others: int) -> Build
         loops=sum(isinstance(s, (For, While)) for s in every),
         conditions=sum(isinstance(s, If) for s in every),
         regions=sum(isinstance(s, WorkItemLoop) for s in every),
+        unrolled=unrolled.expressions,
+        functions=unrolled.functions,
+        quotients=unrolled.quotients,
         **others,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 import fusionq as fq
 from fusionq.analysis.item_space import global_range
 from fusionq.base.options import FusionOptions
+from fusionq.ir.nodes import For
+from fusionq.ir.walk import expressions, statements
 from fusionq.passes.pipeline import fused_kernel
 from fusionq.planning import stage_kernels
 from fusionq.planning.build_bound import FOREGROUND_SECONDS
@@ -100,14 +103,38 @@ def test_what_a_persistent_kernel_has():
     assert build_work(more.kernel) == work
 
 
+@fq.kernel
+def long_functions(item: fq.Item, a, b):
+    i = item.get_id(0)
+    total = a[i] / 3
+    for k in range(b.shape[0]):
+        total += b[k] ** 1.5
+    for _k in range(4):
+        total = math.sqrt(total)
+    b[i] = math.exp(total) + math.sin(a[i])
+
+
+@pytest.mark.parametrize(("type", "functions"), [(np.float32, 17), (np.float64, 18)])
+def test_what_is_unrolled_and_inlined(type, functions):
+    """16 powers and the sine, of doubles the exponential too; a quotient and four roots."""
+    arrays = [np.zeros(N, type) for _ in range(2)]
+    work = build_work(submission(long_functions, N, *arrays).ir)
+    assert (work.functions, work.quotients) == (functions, 5)
+    body = submission(long_functions, N, *arrays).ir.body
+    loops = [s for s in statements(body) if isinstance(s, For)]
+    sizes = [len(loop.body) + len(list(expressions(loop.body))) for loop in loops]
+    assert work.unrolled == 15 * sizes[0] + 3 * sizes[1]
+
+
 def test_the_seconds_are_what_all_of_it_costs():
-    work = BuildWork(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+    work = BuildWork(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)
     build = replace(
         TWO_CORES.build, build_program=0.5, build_operation=1, build_division=10,
         build_loop=100, build_condition=1e3, build_array_pair=1e4, build_region=1e5,
         build_workers=1e6, build_body=1e7, build_wait=1e8, build_operand=1e9,
+        build_unrolled=1e10, build_function=1e11, build_quotient=1e12,
     )  # fmt: skip
-    assert work.seconds(build) == 10987654321.5
+    assert work.seconds(build) == 13 * 10**12 + 12 * 10**11 + 11 * 10**10 + 10987654321.5
 
 
 # ---------------------------------------------------------------------------- the bound
