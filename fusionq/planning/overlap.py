@@ -272,8 +272,9 @@ class _Way:
         decided |= tiles.kept()
         absent = {*made.absent, *producers}
         split_options = SplitOptions(
-            ways.barrierless, wanted_by(options), ways.target, lambda: ways.target, absent
-        )
+            ways.barrierless, wanted_by(options), ways.target, lambda: ways.target, absent,
+            tiles.consumers,
+        )  # fmt: skip
         stages = yield from split(asked, tiles.dependences(raw), split_options)
         scopes, layout = yield from promoted(asked, raw, stages, options, ways.target, decided)
         unfit = tiles.unfit(layout.stages, layout.moved)

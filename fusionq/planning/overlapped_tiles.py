@@ -106,6 +106,11 @@ class TiledStages:
                                 moved[b].append(crossing.between(a, b))
         return [tuple(each) for each in moved]
 
+    @property
+    def consumers(self) -> frozenset[int]:
+        """The submissions in whose launches producers are."""
+        return frozenset().union(*self._whose.values())
+
     def explained(self, d: PairScope) -> PairScope:
         """A dependence with what becomes of it where producers are computed by tiles."""
         if d.scope == "NONE" or not self._computed(d):

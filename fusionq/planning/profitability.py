@@ -39,18 +39,20 @@ def unprofitable(
     measured: Callable[[], Target],
     wanted: Wanted,
     validity: ListValidity,
+    masks: bool = True,
 ) -> str | None:
     """Why one kernel over ``space`` would be slower than launches, of which one runs all but the
     last of ``members`` over the space ``before``, by more than is ``wanted``; None if there is no
     reason to think so.  ``measured`` gives ``target`` with measured costs.  Where sizes decide, the
-    plan serves those near today's only, which ``validity`` remembers."""
+    plan serves those near today's only, which ``validity`` remembers.  ``masks``: whether guards
+    that differ become masks."""
     if wanted == "required":
         return None
     submissions = members.different
     ranges = [global_range(submission) for submission in submissions]
     alike = space.mode == "ids" and (len(set(ranges)) == 1 or space.ndim == 1)
     threads = bool(target.costs.chain_seconds)
-    masked = cache(lambda: masked_seconds(members.kinds, target))
+    masked = cache(lambda: masked_seconds(members.kinds, target) if masks else 0.0)
     reason = None
     if threads:
         if alike and space.local_range == before.local_range:

@@ -61,13 +61,15 @@ class SplitOptions:
     no dependence may cross work-items; None if there may.  ``own_groups``: there may all the same
     where submissions have explicit work-groups.  ``wanted``: which submissions join that
     may.  ``measured`` gives ``target`` with measured costs.  Those ``absent`` are part of no stage,
-    as others do what they would."""
+    as others do what they would.  The launches of those ``by_tiles`` go along rows, whose inside
+    has code without conditions, so that guards that differ are no masks."""
 
     barrierless: str | None
     wanted: Wanted
     target: Target
     measured: Callable[[], Target]
     absent: Collection[int] = ()
+    by_tiles: Collection[int] = ()
     own_groups: bool = False
 
 
@@ -293,9 +295,10 @@ class _GrowingStage:
     def _unprofitable(self, space: ItemSpace) -> str | None:
         """Why members that may join over ``space`` do not."""
         options, validity = self._options, self._questions.validity
+        masks = not any(s in options.by_tiles for s in self._members.numbers)
         return unprofitable(
             self._members, space, self._space, options.target, options.measured, options.wanted,
-            validity,
+            validity, masks,
         )  # fmt: skip
 
     def _because(self, d: PairScope, why: str) -> str:

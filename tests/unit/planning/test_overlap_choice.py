@@ -4,6 +4,7 @@ take least."""
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -308,3 +309,31 @@ def test_single_elements_of_other_work_items_are_computed_anew_where_that_is_ask
         plan = make_plan(listed, FusionOptions(strategy=strategy), TWO_CORES, (), lambda: TWO_CORES)
         launches[strategy] = len(plan.stages), len(plan.recomputed)
     assert launches == {"overlap": (1, 1), "auto": (2, 0)}
+
+
+@fq.kernel
+def inside(item: fq.Item, a, b):
+    i = item.get_id(0)
+    if 0 < i < a.shape[0] - 1:
+        b[i] = a[i - 1] + a[i + 1]
+
+
+@fq.kernel
+def halved(item: fq.Item, a, b):
+    i = item.get_id(0)
+    b[i] = a[i] / 2
+
+
+def test_guards_that_differ_are_no_masks_where_launches_are_by_tiles() -> None:
+    """Their rows are split: without registers for masks launches stay apart, tiles do not."""
+    device = replace(TWO_CORES.device, masks_vectors=False)
+    unmasked = replace(TWO_CORES, device=device)
+    a, t, u, out = (np.empty(1 << 22, np.float32) for _ in range(4))
+    stencils = (inside, a.size, a, t), (inside, a.size, t, u)
+    listed = submissions(*stencils, (halved, a.size, u, out))
+    launches = {}
+    for strategy in ("overlap", "fused"):
+        options = FusionOptions(strategy=strategy)
+        plan = make_plan(listed, options, unmasked, (), lambda: unmasked)
+        launches[strategy] = len(plan.stages), bool(plan.recomputed)
+    assert launches == {"overlap": (1, True), "fused": (3, False)}
