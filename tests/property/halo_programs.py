@@ -190,7 +190,7 @@ class HaloDraw:
             extents.append(max(extent - (0 if whole else self._of((0, 0, 0, 2, -1))), 1))
             axes.append(Axis(dim, scale, offset, reverse))
         range_: Range | NdRange = Range(*extents)
-        if self._chance(8):
+        if self._chance(8) and extents[-1]:
             range_ = NdRange(tuple(extents), (1,) * (len(extents) - 1) + (extents[-1],))
         touched = Touched(self._buffers, extents)
         self._dtype = self._buffers[out].dtype
