@@ -86,17 +86,21 @@ class ListAnalysis:
         the symbols have values for which that is the same."""
         symbols = self.symbols
         answers = self.readings.answers.setdefault((symbols.alike, key), [])
-        answer = next((one for one in answers if self.proofs.rest_on(one.conditions)), None)
+        rest_on = self.proofs.rest_on
+        answer = next((one for one in answers if rest_on(one.conditions, one.today)), None)
         if answer is None:
             outer = self.proofs, self.pinned
             self.proofs, self.pinned = Proofs(symbols), set()
             try:
                 value = find()
-                answer = Answer(value, tuple(self.proofs.conditions), frozenset(self.pinned))
+                proofs = self.proofs
+                today = tuple((name, symbols.values[name]) for name in sorted(proofs.today))
+                answer = Answer(value, tuple(proofs.conditions), frozenset(self.pinned), today)
             finally:
                 self.proofs, self.pinned = outer
             answers.append(answer)
         self.proofs.add(answer.conditions)
+        self.proofs.today.update(name for name, _ in answer.today)
         self.pinned |= answer.pinned
         return cast(T, answer.value)
 

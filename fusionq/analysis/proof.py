@@ -292,7 +292,7 @@ def _reached(context: isl.Context, operations: int) -> bool:
     return False
 
 
-def symbols_of(values: isl.Set) -> frozenset[str]:
+def symbols_of(values: isl.Set | isl.Map) -> frozenset[str]:
     """The parameters that a set constrains."""
     kind = isl.dim_type.param
     names = (
@@ -320,11 +320,15 @@ def _lose_for_others(operations: int) -> None:
 class Proofs:
     """Collects, for every question that was asked, the parameter values with the same answer.
 
-    ``conditions``: parameter sets, each with whether the values have to lie inside.
+    ``conditions``: parameter sets, each with whether the values have to lie inside; ``today``:
+    symbols that must keep their values.
     """
 
     symbols: Symbols
     conditions: list[tuple[isl.Set, bool]] = field(default_factory=list)
+    today: set[str] = field(default_factory=set)
+    is_hard: bool = False
+    """Whether it was too hard to say for which sizes and scalars something is empty."""
 
     def is_empty(self, relation: isl.Set | isl.Map) -> bool:
         """Whether ``relation`` has no element for today's values; False, which refuses what
@@ -337,9 +341,10 @@ class Proofs:
         except TooManyOperations:
             return False
 
-    def decide(self, relation: isl.Set | isl.Map) -> bool:
+    def decide(self, relation: isl.Set | isl.Map, scalars: frozenset[str] = frozenset()) -> bool:
         """As ``is_empty``; TooManyOperations where it takes too many.  Where it is empty, but it is
-        too hard to say for which sizes and scalars, for which sizes with today's scalars."""
+        too hard to say for which sizes and scalars, for which sizes with today's scalars.  In
+        ``relation`` those ``scalars`` are today's."""
         nonempty, here = answered(lambda: self._nonempty(relation))
         if nonempty is None:
             return True
@@ -347,14 +352,18 @@ class Proofs:
             # Right of all values, if it is not remembered.
             self._try_to_remember(nonempty, inside=True)
             return False
-        pinned = self.symbols.at_scalars(symbols_of(nonempty))
-        if pinned is None:
+        if scalars:
             self.add(answered(lambda: self._conditions(nonempty, inside=False)))
-        elif not self._try_to_remember(nonempty, inside=False) and not self._remember_more(
-            nonempty
-        ):
-            hard = nonempty.intersect(pinned)
-            self.add([*answered(lambda: self._conditions(hard, inside=False)), (pinned, True)])
+            return True
+        scalars = self.symbols.scalars_of(symbols_of(nonempty))
+        if not scalars:
+            self.add(answered(lambda: self._conditions(nonempty, inside=False)))
+        elif not self._try_to_remember(nonempty, inside=False):
+            self.is_hard = True
+            if not self._remember_more(nonempty):
+                hard = nonempty.intersect(self.symbols.at_today(scalars))
+                self.add(answered(lambda: self._conditions(hard, inside=False)))
+                self.today |= scalars
         return True
 
     def is_empty_for_others(self, find: Callable[[], isl.Set]) -> bool:
@@ -375,12 +384,16 @@ class Proofs:
     def demand_today(self, names: Iterable[str]) -> None:
         """Let what rests on the proofs serve today's values only of the symbols ``names``, but for
         those that are free."""
-        for name in sorted(set(names) - self.symbols.free):
-            value = self.symbols.values[name]
-            self.demand_between(name, value, value + 1)
+        self.today |= set(names) - self.symbols.free
 
-    def rest_on(self, conditions: Iterable[tuple[isl.Set, bool]]) -> bool:
-        """Whether today's values meet ``conditions``."""
+    def rest_on(
+        self, conditions: Iterable[tuple[isl.Set, bool]], values_of: Iterable[tuple[str, int]] = ()
+    ) -> bool:
+        """Whether today's values meet ``conditions``, and some symbols have the ``values_of``
+        them."""
+        today = self.symbols.values
+        if any([today[name] != value for name, value in values_of]):
+            return False
         point = self.symbols.point
         return all(values.intersect(point).is_empty() != inside for values, inside in conditions)
 
@@ -389,13 +402,6 @@ class Proofs:
         for values, inside in conditions:
             if not any(inside == i and values.plain_is_equal(v) for v, i in self.conditions):
                 self.conditions.append((values, inside))
-
-    def demand_between(self, symbol: str, low: int, beyond: int) -> None:
-        """Let what rests on the proofs serve values of ``symbol`` from ``low`` on and below
-        ``beyond`` only."""
-        names = ", ".join(self.symbols.names)
-        values = isl.Set(f"[{names}] -> {{ : {low} <= {symbol} < {beyond} }}")
-        self.conditions.append((values, True))
 
     def _nonempty(self, relation: isl.Set | isl.Map) -> tuple[isl.Set | None, bool]:
         """The values for which ``relation`` has elements, None if there are none, and whether

@@ -22,12 +22,14 @@ Relation = TypeVar("Relation", isl.Set, isl.Map)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """What has been found out, the conditions (``Proofs``) under which that is so, and the symbols
-    that it rests on with the values that are part of the question."""
+    """What has been found out, the conditions (``Proofs``) under which that is so, the symbols that
+    it rests on with the values that are part of the question, and those ``today`` with the values
+    that it holds for."""
 
     value: object
     conditions: tuple[tuple[isl.Set, bool], ...]
     pinned: frozenset[str]
+    today: tuple[tuple[str, int], ...]
 
 
 @dataclass
@@ -49,6 +51,9 @@ class Readings:
     groups_left: dict[Hashable, list[tuple[int, ...]]] = field(default_factory=dict)
     """Work-group sizes that a relation between work-items leaves for some values of the symbols, by
     relation and what the symbols are."""
+    hard: set[Hashable] = field(default_factory=set)
+    """Relations and what the symbols are, about which it is too hard to say for which scalars what
+    is answered holds."""
     texts: dict[int, tuple[isl.Set, str | None, frozenset[str]]] = field(default_factory=dict)
     """Of conditions, by identity, with their symbols; None where they are too hard to write."""
     _same: dict[int, list[isl.Set | isl.Map]] = field(default_factory=dict)

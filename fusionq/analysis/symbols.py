@@ -111,15 +111,17 @@ class Symbols:
         constraints = [f"{n} = {v}" for n, v in self.values.items() if n not in self.free]
         return isl.Set(f"[{parameters}] -> {{ : {' and '.join(constraints) or '1 = 1'} }}")
 
-    def at_scalars(self, used: frozenset[str]) -> isl.Set | None:
-        """The parameter values with today's scalars, of the symbols ``used``; None where there are
-        none of these, or they vary from list to list."""
+    def scalars_of(self, used: frozenset[str]) -> frozenset[str]:
+        """The scalars of the symbols ``used``; none where one of them varies from list to list."""
+        found = used.intersection(self._scalars.values())
+        return found if self.varying_names.isdisjoint(found) else frozenset()
+
+    def at_today(self, names: frozenset[str]) -> isl.Set:
+        """The parameter values in which those of ``names`` are today's."""
         from fusionq.analysis.isl_texts import set_of
 
-        pinned = [f"{n} = {value}" for value, n in self._scalars.items() if n in used]
-        if not pinned or not self.varying_names.isdisjoint(used):
-            return None
-        return set_of(f"[{', '.join(self.names)}] -> {{ : {' and '.join(pinned)} }}")
+        pinned = " and ".join(f"{n} = {self.values[n]}" for n in sorted(names))
+        return set_of(f"[{', '.join(self.names)}] -> {{ : {pinned} }}")
 
     def for_any_free(self, values: isl.Set) -> isl.Set:
         """The parameter values that differ from some of ``values`` in those that are free only."""

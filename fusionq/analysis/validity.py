@@ -135,7 +135,8 @@ def validity_of(
         for name in shape.params.values()
         if check and symbols.bound(name) > LEAST_BOUND
     }
-    asked_for = large.keys() | frozenset(n for (_, names), _ in conditions for n in names)
+    today = analysis.proofs.today
+    asked_for = large.keys() | today.union(*(names for (_, names), _ in conditions))
     sources = _sources(analysis, asked_for)
     used = tuple(name for name in symbols.names if name in sources)
     texts = []
@@ -147,7 +148,7 @@ def validity_of(
     texts += [f"{name} >= {least} or {name} <= -{least}" for name, least in large.items()]
     return Validity(
         sources=tuple((name, sources[name]) for name in used),
-        pinned=tuple((n, symbols.values[n]) for n in used if n in analysis.pinned),
+        pinned=tuple((n, symbols.values[n]) for n in used if n in analysis.pinned or n in today),
         limits=tuple((n, symbols.bound(n)) for n in used),
         conditions=tuple(_condition(text, used) for text in dict.fromkeys(texts)),
         constants=constants,

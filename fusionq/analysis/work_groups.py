@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import count, takewhile
@@ -13,7 +13,7 @@ import islpy as isl
 from fusionq.analysis.item_relations import same_group, to_space
 from fusionq.analysis.item_space import ItemSpace, Mode, global_range, largest
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import PlanTooHard, TooManyOperations, answered
+from fusionq.analysis.proof import PlanTooHard, TooManyOperations, answered, symbols_of
 from fusionq.analysis.submission import Submission
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import Target
@@ -170,9 +170,10 @@ def stays_inside(
         readings = analysis.readings
         met = readings.canonical(_in_space(analysis, items, mode, pair))
         left = readings.groups_left.setdefault((analysis.symbols.alike, id(met)), [])
+        about = analysis.symbols.alike, id(readings.canonical(items)), mode
 
         def stays(size: tuple[int, ...]) -> bool:
-            find = partial(_stays, analysis, met, size, left)
+            find = partial(_stays, analysis, met, size, left, about)
             return analysis.once(("inside", id(met), size), find)
 
         larger = [groups for groups in left if _consist_of(groups, local)]
@@ -189,13 +190,25 @@ def _consist_of(groups: tuple[int, ...], others: tuple[int, ...]) -> bool:
 
 
 def _stays(
-    analysis: ListAnalysis, met: isl.Map, local: tuple[int, ...], left: list[tuple[int, ...]]
+    analysis: ListAnalysis,
+    met: isl.Map,
+    local: tuple[int, ...],
+    left: list[tuple[int, ...]],
+    about: Hashable,
 ) -> bool:
     """Whether ``met`` relates work-items of one work-group of ``local`` only; if it certainly
-    relates others, these are added to those that it has ``left``."""
-    same, today = same_group(analysis.symbols, local), analysis.symbols.point
+    relates others, these are added to those that it has ``left``.  Where it was too hard to say for
+    which scalars that is so of the same relation with other sizes, it is asked for today's."""
+    symbols, proofs, hard = analysis.symbols, analysis.proofs, analysis.readings.hard
+    same, today = same_group(symbols, local), symbols.point
+    scalars = symbols.scalars_of(symbols_of(met)) if about in hard else frozenset()
+    if scalars:  # for others the answer would hold no more than it does so
+        met = met.intersect_params(symbols.at_today(scalars))
+        proofs.today |= scalars
     try:
-        inside = answered(lambda: analysis.proofs.decide(met.subtract(same)))
+        inside = answered(lambda: proofs.decide(met.subtract(same), scalars))
+        if proofs.is_hard:
+            hard.add(about)
         if not inside:
             left.append(local)
         return inside

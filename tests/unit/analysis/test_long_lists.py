@@ -9,6 +9,7 @@ import pytest
 import fusionq as fq
 from fusionq.analysis import list_dependences, questions
 from fusionq.analysis.list_dependences import direct_dependences
+from fusionq.analysis.proof import Proofs
 from fusionq.analysis.questions import Questions
 from fusionq.base.options import FusionOptions
 from fusionq.planning import stages
@@ -269,6 +270,51 @@ def test_equal_questions_are_answered_once(monkeypatch, listed):
     # With other scalars the kernels of single submissions are looked at, once for each.
     each = 1 if listed is paths else 0
     assert answers(28) <= answers(8) + each * 20
+
+
+@fq.kernel
+def column_over_pivot(item: fq.Item, a, k):
+    i = item.get_id(0) + k + 1
+    a[i, k] = a[i, k] / a[k, k]
+
+
+@fq.kernel
+def minus_outer_product(item: fq.Item, a, k):
+    i = item.get_id(0) + k + 1
+    j = item.get_id(1) + k + 1
+    a[i, j] = a[i, j] - a[i, k] * a[k, j]
+
+
+def factorised(n):
+    """LU decomposition: each submission has ranges and a scalar of its own."""
+    a = np.zeros((n, n))
+    return submissions(*(
+        one for k in range(n - 1) for one in (
+            (column_over_pivot, n - 1 - k, a, k),
+            (minus_outer_product, (n - 1 - k, n - 1 - k), a, k),
+        )
+    ))  # fmt: skip
+
+
+def test_what_is_too_hard_to_say_for_all_scalars_is_not_tried_for_each(monkeypatch):
+    """Whether work-groups hold a dependence: once it was too hard to say for which scalars they do,
+    it is asked for those of each pair of submissions only."""
+    tried = []
+    original = Proofs._remember_more
+
+    def counted(proofs, values):
+        tried.append(values)
+        return original(proofs, values)
+
+    monkeypatch.setattr(Proofs, "_remember_more", counted)
+    counts, stages = [], []
+    for n in (8, 14):
+        tried.clear()
+        plan = make_plan(factorised(n), FusionOptions(strategy="sequence"), TWO_CORES)
+        counts.append(len(tried))
+        stages.append(len(plan.stages))
+    assert 0 < counts[1] <= counts[0] + 4
+    assert stages == [1, 3]
 
 
 def test_stages_that_are_alike_have_one_kernel():

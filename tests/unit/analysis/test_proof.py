@@ -301,11 +301,13 @@ def test_what_is_too_hard_for_all_scalars_is_proved_for_todays(monkeypatch):
     proofs = Proofs(symbols)
     with plan_operations():
         assert proofs.is_empty(relation)
-    assert proofs.rest_on(proofs.conditions)
-    assert not Proofs(other).rest_on(proofs.conditions)
+    today = [(name, symbols.values[name]) for name in proofs.today]
+    assert today == [("s0", 4)]
+    assert proofs.rest_on(proofs.conditions, today)
+    assert not Proofs(other).rest_on(proofs.conditions, today)
     larger = Symbols()
     larger.size(1000), larger.scalar(4)
-    assert Proofs(larger).rest_on(proofs.conditions)
+    assert Proofs(larger).rest_on(proofs.conditions, today)
 
 
 @pytest.mark.parametrize("scalar", [4, None])
@@ -334,12 +336,13 @@ def test_a_question_that_was_given_up_leaves_no_conditions(monkeypatch, scalar):
 def test_scalars_that_vary_are_not_those_of_today(monkeypatch):
     symbols = Symbols(varying=frozenset([4]))
     symbols.size(64), symbols.scalar(4)
-    assert symbols.at_scalars(frozenset({"n0", "s0"})) is None
-    assert symbols.at_scalars(frozenset({"n0"})) is None
+    assert not symbols.scalars_of(frozenset({"n0", "s0"}))
+    assert not symbols.scalars_of(frozenset({"n0"}))
     steady = Symbols()
     steady.size(64), steady.scalar(4)
-    found = steady.at_scalars(frozenset({"n0", "s0"}))
-    assert found is not None and found.is_equal(isl.Set("[n0, s0] -> { : s0 = 4 }"))
+    found = steady.scalars_of(frozenset({"n0", "s0"}))
+    assert found == {"s0"}
+    assert steady.at_today(found).is_equal(isl.Set("[n0, s0] -> { : s0 = 4 }"))
 
 
 def test_what_is_tried_in_vain_is_tried_with_less_later(monkeypatch):
@@ -402,9 +405,11 @@ def test_where_it_is_too_hard_to_say_for_which_values_nothing_is_there_fewer_are
     today = Proofs(symbols_of(20, 6))  # inside of what is there without quotients
     with plan_operations():
         assert today.is_empty(some)
-    assert Proofs(symbols_of(30, 6)).rest_on(today.conditions)
-    assert not Proofs(symbols_of(4, 9)).rest_on(today.conditions)
-    assert not Proofs(symbols_of(20, 7)).rest_on(today.conditions)
+    scalar = [(name, 6) for name in today.today]
+    assert scalar == [("s0", 6)]
+    assert Proofs(symbols_of(30, 6)).rest_on(today.conditions, scalar)
+    assert not Proofs(symbols_of(4, 9)).rest_on(today.conditions, scalar)
+    assert not Proofs(symbols_of(20, 7)).rest_on(today.conditions, scalar)
 
 
 def test_why_no_question_is_answered_any_longer():
@@ -469,7 +474,7 @@ def test_what_rests_on_proofs_serves_the_values_of_a_range():
     symbols = Symbols()
     n, m = symbols.size(9), symbols.size(4)
     proofs = Proofs(symbols)
-    proofs.demand_between(n, 8, 16)
+    proofs.add([(isl.Set(f"[{n}, {m}] -> {{ : 8 <= {n} < 16 }}"), True)])
     ((values, inside),) = proofs.conditions
     assert inside and values.is_equal(isl.Set(f"[{n}, {m}] -> {{ : 8 <= {n} < 16 }}"))
     assert proofs.rest_on(proofs.conditions)

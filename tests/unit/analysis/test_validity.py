@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import islpy as isl
 import numpy as np
 import pytest
 
@@ -152,10 +153,24 @@ def test_without_questions_all_sizes_of_the_structure_are_served():
     assert not validity.holds(listed(by=LEAST_BOUND + 1))
 
 
+def demand_between(analysis, symbol, low, beyond):
+    names = ", ".join(analysis.symbols.names)
+    values = isl.Set(f"[{names}] -> {{ : {low} <= {symbol} < {beyond} }}")
+    analysis.proofs.add([(values, True)])
+
+
+def test_what_holds_for_todays_values_pins_them():
+    analysis = analysed(listed(scaled))
+    analysis.proofs.demand_today({analysis.symbols.scalar(3)})
+    validity = validity_of(analysis)
+    assert validity.scalars == {1} and not validity.conditions
+    assert validity.holds(listed(scaled, 20, 3)) and not validity.holds(listed(scaled, 10, 4))
+
+
 def test_what_was_asked_is_the_condition():
     analysis = analysed(listed(scaled))
     (n,) = (analysis.symbols.size(10),)
-    analysis.proofs.demand_between(n, 5, 20)
+    demand_between(analysis, n, 5, 20)
     analysis.pinned = {analysis.symbols.scalar(3)}
     validity = validity_of(analysis, ((BY, 3),))
     assert validity.constants == ((BY, 3),)
@@ -172,7 +187,7 @@ def test_a_condition_that_is_too_hard_to_be_a_text_pins_what_it_is_about(monkeyp
     monkeypatch.setattr(condition, "python_condition", too_hard)
     analysis = analysed(listed(scaled))
     n = analysis.symbols.size(10)
-    analysis.proofs.demand_between(n, 5, 20)
+    demand_between(analysis, n, 5, 20)
     validity = validity_of(analysis)
     assert validity.pinned == ((n, 10),) and not validity.conditions
 

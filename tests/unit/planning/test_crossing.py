@@ -12,6 +12,7 @@ import fusionq as fq
 from fusionq.analysis import proof
 from fusionq.analysis.item_space import ItemSpace
 from fusionq.analysis.list_dependences import direct_dependences
+from fusionq.analysis.proof import Proofs
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.work_groups import stays_inside
 from fusionq.base.options import FusionOptions
@@ -147,11 +148,11 @@ def test_what_leaves_work_groups_leaves_those_that_they_consist_of(monkeypatch):
 def test_what_leaves_work_groups_today_does_so_where_it_is_too_hard_for_all_sizes(monkeypatch):
     original = proof.Proofs.decide
 
-    def decide(self, relation):
+    def decide(self, *about):
         asked.append(1)
         if len(asked) == 1:
             raise proof.TooManyOperations("too hard")
-        return original(self, relation)
+        return original(self, *about)
 
     asked: list[int] = []
     questions, (near, far) = exchanges()
@@ -298,6 +299,46 @@ def test_shrinking_ranges_are_asked_about_once(monkeypatch):
         assert not keeps_inside(questions, found, "ids", (4,))
         counts.append(len(asks))
     assert counts[0] == counts[1]
+
+
+@fq.kernel
+def first_reversed(item: fq.Item, a, k, out):
+    i = item.get_id(0)
+    if i < k:
+        out[i] = a[k - 1 - i]
+    else:
+        out[i] = a[i]
+
+
+@pytest.mark.parametrize("is_hard", [False, True])
+def test_what_is_answered_for_todays_scalars_is_not_for_others(monkeypatch, is_hard):
+    """Where it is too hard to say for which scalars it holds, as it is the first time, too."""
+    if is_hard:
+        tried = Proofs._try_to_remember
+
+        def try_to_remember(proofs, values, inside):
+            return inside and tried(proofs, values, inside)
+
+        monkeypatch.setattr(Proofs, "_try_to_remember", try_to_remember)
+    shorter = (9, 5, 8, 3, 33, 7, 32, 64, 16, 2)
+
+    def calls(scalars):
+        a = np.zeros(96, np.float32)
+        for k in scalars:
+            b, c = np.zeros(96, np.float32), np.zeros(96, np.float32)
+            yield from ((copy, 96, a, b), (first_reversed, 96, b, k, c))
+
+    questions, found = asked(*calls(shorter))
+    assert len(found) == len(shorter)
+    for size in (8, 32):
+        for d, k in zip(found, shorter, strict=True):
+            assert keeps_inside(questions, [d], "ids", (size,)) == (k <= size)
+    readings = questions.readings
+    assert bool(readings.hard) == is_hard
+    validity = questions.validity.result()
+    assert validity.holds(submissions(*calls(shorter)))
+    others = [(*shorter[:place], k, *shorter[place + 1 :]) for place, k in ((0, 33), (4, 12))]
+    assert not any(validity.holds(submissions(*calls(scalars))) for scalars in others)
 
 
 def test_other_sizes_are_asked_about_where_they_decide():
