@@ -19,8 +19,9 @@ class KernelFacts:
     """A kernel, specialised for a signature, as far as it matters before a plan is made.
 
     ``stored``: the array parameters that it changes.  ``local_bytes``: local memory that a
-    work-group takes.  ``bounds``: (position among the scalar arguments, least,
-    greatest) for Python ints that it holds in an integer type.  ``notes``: what reports say of it.
+    work-group takes; with what functions of work-groups keep there, where its size is known.
+    ``bounds``: (position among the scalar arguments, least, greatest) for Python ints that it holds
+    in an integer type.  ``notes``: what reports say of it.
     """
 
     name: str

@@ -36,7 +36,7 @@ class Condition:
 
     def holds(self, values: Mapping[str, int]) -> bool:
         """Whether it is true of all uses, whose symbols have these ``values``."""
-        holds = _compiled(self.text, self.names)
+        holds = condition_function(self.text, self.names)
         return all([holds(*[values[symbol] for symbol in use]) for use in self.uses])
 
 
@@ -223,11 +223,7 @@ _NO_GLOBALS: dict[str, Any] = {"__builtins__": {}}
 
 
 @lru_cache(maxsize=1024)
-def _compiled(text: str, names: tuple[str, ...]) -> Callable[..., bool]:
-    code = compile(function_text(text, names), "<validity>", "eval")
-    return cast(Callable[..., bool], eval(code, _NO_GLOBALS))
-
-
-def function_text(text: str, names: Sequence[str]) -> str:
+def condition_function(text: str, names: tuple[str, ...]) -> Callable[..., bool]:
     """The condition ``text`` as a function of its ``names``."""
-    return f"lambda {', '.join(names)}: {text}"
+    code = compile(f"lambda {', '.join(names)}: {text}", "<validity>", "eval")
+    return cast(Callable[..., bool], eval(code, _NO_GLOBALS))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from keyword import iskeyword
 
-from fusionq.analysis.validity import function_text
+from fusionq.analysis.validity import condition_function
 
 MAX_LENGTH = 100_000
 
@@ -29,7 +29,7 @@ def is_condition(text: str, symbols: Sequence[str]) -> bool:
         tree = ast.parse(text, mode="eval")
         if not _is_allowed(tree.body, symbols):
             return False
-        compile(function_text(text, symbols), "<condition>", "eval")
+        condition_function(text, tuple(symbols))
         return True
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False

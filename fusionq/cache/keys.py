@@ -24,17 +24,22 @@ def digest(*parts: object) -> str:
     do not compare by does not count); a TypeError for anything else, whose text might differ
     between processes.
     """
-    return hashlib.sha256(_text((code_version(), *parts)).encode()).hexdigest()
+    return hashlib.sha256(_text((code_version(), *parts), {}).encode()).hexdigest()
 
 
-def _text(value: object) -> str:
+def _text(value: object, known: dict[int, str]) -> str:
+    """``known``: the texts of dataclasses by identity, of which trees have many in common."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return repr(value)
     if isinstance(value, tuple):
-        return f"({','.join(map(_text, value))})"
+        return f"({','.join([_text(member, known) for member in value])})"
     if is_dataclass(value) and not isinstance(value, type):
-        members = (_text(getattr(value, name)) for name in _compared(type(value)))
-        return f"{type(value).__qualname__}({','.join(members)})"
+        found = known.get(id(value))
+        if found is None:
+            kind = type(value)
+            members = [_text(getattr(value, name), known) for name in _compared(kind)]
+            found = known[id(value)] = f"{kind.__qualname__}({','.join(members)})"
+        return found
     raise TypeError(f"{with_article(type(value).__name__)} in the key of a cache entry: {value!r}")
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from fusionq.analysis.item_space import local_range
 from fusionq.analysis.kernel_facts import KernelFacts, facts_of
 from fusionq.analysis.submission import (
     ArrayArgument,
@@ -122,13 +123,24 @@ def _checked_kernel(
 
             with timed(timings, "frontend"):
                 refuse_waiting_loops(submission.ir)
-                known = _CheckedKernel(facts_of(submission.ir, submission.arguments), [])
+                known = _CheckedKernel(_facts(submission, target), [])
         else:
             known = _CheckedKernel(kept.facts, list(kept.passed))
         if len(_checked) >= _MOST_CHECKED:
             _checked.clear()
         _checked[key] = known
     return known
+
+
+def _facts(submission: Submission, target: Target) -> KernelFacts:
+    """The facts of the kernel of ``submission``, with the local memory of its work-groups."""
+    facts = facts_of(submission.ir, submission.arguments)
+    if not facts.float_functions:
+        return facts
+    from fusionq.passes.local_memory import launched_bytes  # few kernels need it
+
+    taken = launched_bytes(submission.ir, local_range(submission), target.device)
+    return replace(facts, local_bytes=taken)
 
 
 def _entry(

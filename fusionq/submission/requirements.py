@@ -85,10 +85,6 @@ def check_broadcasts(facts: KernelFacts, space: Range | NdRange) -> None:
 
 def check_local_memory(backend: Backend, submission: Submission, facts: KernelFacts) -> None:
     taken = facts.local_bytes
-    if facts.float_functions:
-        from fusionq.passes.local_memory import launched_bytes  # few kernels need it
-
-        taken = launched_bytes(submission.ir, local_range(submission), backend.info)
     if taken <= backend.info.local_memory_bytes:
         return
     arrays = [

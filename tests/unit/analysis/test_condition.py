@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusionq.analysis.condition import python_condition
-from fusionq.analysis.validity import _compiled
+from fusionq.analysis.validity import condition_function
 from fusionq.cache.condition import is_condition
 from tests.property.running import examples
 
@@ -66,7 +66,7 @@ def test_they_hold_where_the_set_does(parts, points):
     for point in points:
         here = " and ".join(f"{name} = {n}" for name, n in zip(NAMES, point, strict=True))
         inside = not values.intersect(isl.Set(f"[n, m, k] -> {{ : {here} }}")).is_empty()
-        assert bool(_compiled(text, NAMES)(*point)) == inside
+        assert bool(condition_function(text, NAMES)(*point)) == inside
 
 
 LIMITS = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusionq.analysis.validity import _compiled
+from fusionq.analysis.validity import condition_function
 from fusionq.cache.condition import MAX_LENGTH, is_condition
 
 SYMBOLS = ("n", "m")
@@ -24,7 +24,7 @@ SYMBOLS = ("n", "m")
 )
 def test_what_the_analysis_writes(text: str) -> None:
     assert is_condition(text, SYMBOLS)
-    assert isinstance(_compiled(text, SYMBOLS)(7, 9), bool)
+    assert isinstance(condition_function(text, SYMBOLS)(7, 9), bool)
 
 
 @pytest.mark.parametrize(

@@ -230,7 +230,7 @@ def test_nothing_is_unpickled_or_executed(queue: fq.FusionQueue, monkeypatch) ->
         monkeypatch.setattr(module, name, forbidden)
     from fusionq.analysis import validity
 
-    validity._compiled.cache_clear()
+    validity.condition_function.cache_clear()
     monkeypatch.setattr(builtins, "compile", watched)
     assert run(conditional, queue).cache == "disk"
     assert evaluated

@@ -49,6 +49,12 @@ def test_what_does_not_compare_does_not_count() -> None:
     assert digest(Part(1, "here")) == digest(Part(1, "there")) != digest(Part(2, "here"))
 
 
+def test_one_object_in_several_places_is_as_equal_ones() -> None:
+    part = Part(1)
+    assert digest(part, (part, part)) == digest(Part(1), (Part(1), Part(1)))
+    assert digest(part, (part, Part(2))) != digest(part, (part, part))
+
+
 @pytest.mark.parametrize("value", [object(), len, [1], {1: 2}, {1}, b"x", np.arange(3), Part])
 def test_what_may_read_differently_in_another_process_is_refused(value: object) -> None:
     for part in (value, (value,), Part(value)):  # type: ignore[arg-type]  # is what is tested

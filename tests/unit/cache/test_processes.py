@@ -139,6 +139,43 @@ def test_a_second_process_does_not_even_import_the_compiler(
     assert not NOT_NEEDED & modules
 
 
+SUMS = """
+@fq.kernel
+def mul(item, a, b, out):
+    i = item.get_global_id(0)
+    total = fq.reduce_over_group(item.get_group(), a[i] * b[i], "add")
+    if item.get_local_id(0) == 0:
+        out[i] = total
+
+
+def main():
+    queue = fq.FusionQueue(None if sys.argv[1] == "sycl" else sys.argv[1])
+    a, out = fq.Buffer(np.arange(32, dtype="f4")), fq.Buffer(np.zeros(32, "f4"))
+    with fq.fusion(queue) as f:
+        queue.submit(mul, fq.NdRange(32, 16), a, a, out)
+        queue.submit(mul, fq.NdRange(32, 16), out, a, out)
+    f.event.wait()
+    modules = sorted(name for name in sys.modules if name.startswith(("fusionq", "islpy")))
+    print(json.dumps([[f.report.cache, *out.numpy()[::16].tolist()], modules, {}]))
+
+
+main()
+"""
+
+
+def test_the_local_memory_of_group_functions_is_known_in_a_second_process(
+    tmp_path: Path, target: str | None
+) -> None:
+    """It takes the kernel to find out."""
+    script = tmp_path / "sums.py"
+    script.write_text(SCRIPT.partition("@fq.kernel")[0].format(constant=2) + SUMS)
+    (cold, *values), _, _ = run_script(script, target)
+    (warm, *again), modules, _ = run_script(script, target)
+    assert (cold, warm) == ("miss", "disk")
+    assert again == values
+    assert not NOT_NEEDED & modules
+
+
 @pytest.fixture
 def run_here(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
