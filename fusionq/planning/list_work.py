@@ -62,7 +62,9 @@ def list_work(
         own_memory = {view: prod(a.shape) * a.dtype.nbytes for view, a in touched.values()}
         memory |= own_memory
         params.append(values)
-        key = stage.code, *values.values(), *(a.shape for _, a in touched.values()), *own_memory
+        numbers = {view: number for number, view in enumerate(own_memory)}
+        which = [(numbers[view], a.shape) for view, a in touched.values()]
+        key = stage.code, *values.values(), *which
         if key not in known:
             shapes = {(own, d): n for own, (_, a) in touched.items() for d, n in enumerate(a.shape)}
             code, done = body.codes[stage.code], insides[stage.code]
