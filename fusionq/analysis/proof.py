@@ -293,7 +293,7 @@ def _reached(context: isl.Context, operations: int) -> bool:
 
 
 def symbols_of(values: isl.Set | isl.Map) -> frozenset[str]:
-    """The parameters that a set constrains."""
+    """The parameters that a set or relation constrains."""
     kind = isl.dim_type.param
     names = (
         values.get_dim_name(kind, position)
@@ -366,9 +366,9 @@ class Proofs:
                 self.today |= scalars
         return True
 
-    def is_empty_for_others(self, find: Callable[[], isl.Set]) -> bool:
+    def is_empty_for_others(self, find: Callable[[], isl.Set | isl.Map]) -> bool:
         """Whether it could be found out for which sizes and scalars, today's among them, the set
-        that is found is empty; what rests on the proofs then serves these only."""
+        or relation that is found is empty; what rests on the proofs then serves these only."""
         most = _left_for_others()
         try:
             with limited_operations(most):
@@ -380,6 +380,19 @@ class Proofs:
         if not here:
             self.add(conditions)
         return not here
+
+    def holds_for_others(self, question: Callable[[], bool]) -> bool:
+        """Whether ``question``, about other sizes or scalars than today's, is answered with yes
+        within the operations that there are for these."""
+        most = _left_for_others()
+        try:
+            with limited_operations(most):
+                found = question()
+        except _LimitReached:
+            found = False
+        if not found:
+            _lose_for_others(most)
+        return found
 
     def demand_today(self, names: Iterable[str]) -> None:
         """Let what rests on the proofs serve today's values only of the symbols ``names``, but for

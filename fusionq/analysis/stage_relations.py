@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
 from functools import reduce
+from itertools import chain
 
 import islpy as isl
 
@@ -11,9 +12,8 @@ from fusionq.analysis.item_relations import same_group, to_space
 from fusionq.analysis.item_space import Mode, global_range, largest
 from fusionq.analysis.kernel_accesses import Access, item_dims
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import TooManyOperations, answered
+from fusionq.analysis.proof import Proofs, TooManyOperations, answered, symbols_of
 from fusionq.analysis.submission import Submission
-from fusionq.analysis.symbols import Symbols
 from fusionq.base.frozen import dataclass
 from fusionq.ir.walk import has_barrier
 from fusionq.language.ranges import NdRange
@@ -58,25 +58,44 @@ def relation_between(
         return _everything(analysis, first, second)
 
 
-def is_implied(
-    symbols: Symbols, needed: isl.Map, ways: Sequence[tuple[isl.Map, isl.Map]]
-) -> bool:
+def is_implied(proofs: Proofs, needed: isl.Map, ways: Sequence[tuple[isl.Map, isl.Map]]) -> bool:
     """Whether work-items that wait for those they have the first relation to of each of ``ways``,
     which waited for those of its second, need not wait for those of the ``needed`` one, whatever
-    the sizes among ``symbols`` are."""
+    the sizes and scalars are; or, where the relations depend on scalars, for today's and for sizes
+    that the ``proofs`` say: what rests on these then serves no others."""
+    symbols = proofs.symbols
 
-    def implied(sizes: isl.Set) -> bool:
-        here = needed.intersect_params(sizes)
+    def sides(values: isl.Set) -> tuple[isl.Map, isl.Map]:
         reached = [
-            near.intersect_params(sizes).apply_range(far.intersect_params(sizes))
+            near.intersect_params(values).apply_range(far.intersect_params(values))
             for near, far in ways
         ]
-        return bool(here.is_subset(reduce(isl.Map.union, reached)))
+        return needed.intersect_params(values), reduce(isl.Map.union, reached)
+
+    def implied(values: isl.Set) -> bool:
+        here, reached = sides(values)
+        return bool(here.is_subset(reached))
+
+    def left(values: isl.Set) -> isl.Map:
+        here, reached = sides(values)
+        return here.subtract(reached)
 
     try:  # Where strides are composed, today's sizes take a fortieth of the time of all sizes.
-        return answered(lambda: implied(symbols.point), len(ways)) and answered(
-            lambda: implied(symbols.context), len(ways)
+        if not answered(lambda: implied(symbols.point), len(ways)):
+            return False
+        relations = needed, *chain.from_iterable(ways)
+        scalars = symbols.scalars_of(frozenset().union(*map(symbols_of, relations)))
+        if not scalars:
+            return answered(lambda: implied(symbols.context), len(ways))
+        if proofs.holds_for_others(lambda: implied(symbols.context)):
+            return True
+        sizes = symbols.context.intersect(symbols.at_today(scalars))
+        found = answered(lambda: implied(sizes), len(ways)) or proofs.is_empty_for_others(
+            lambda: left(sizes)
         )
+        if found:
+            proofs.today |= scalars
+        return found
     except TooManyOperations:
         return False
 

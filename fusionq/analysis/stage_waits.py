@@ -156,7 +156,7 @@ def _covered(
     }
     last = len(stages) - 1
     ways = [(items[k, last], items[0, k]) for k in range(1, last)]
-    return is_implied(analysis.symbols, items[0, last], ways)
+    return is_implied(analysis.proofs, items[0, last], ways)
 
 
 def _in_symbols(analysis: ListAnalysis, stages: Sequence[StageItems], items: isl.Map) -> isl.Map:

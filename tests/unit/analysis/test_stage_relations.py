@@ -6,14 +6,17 @@ from types import SimpleNamespace
 
 import islpy as isl
 import numpy as np
+import pytest
 
 import fusionq as fq
 from fusionq.analysis import proof
 from fusionq.analysis.list_analysis import analyse
 from fusionq.analysis.list_dependences import direct_dependences
+from fusionq.analysis.proof import Proofs
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.stage_relations import StageItems, is_implied, relation_between, stage_items
 from fusionq.analysis.stage_waits import StageRelations
+from fusionq.analysis.symbols import Symbols
 from tests.unit.lists import completed, submissions
 
 N = 12
@@ -166,18 +169,36 @@ def test_linear_ids_hold_for_todays_rows():
 
 
 def test_what_takes_too_long_to_decide_is_not_implied(monkeypatch):
-    symbols = analyse(submissions((copy, N, *vectors(2)))).symbols
+    proofs = analyse(submissions((copy, N, *vectors(2)))).proofs
     same_item = isl.Map("[n0] -> { [i] -> [i] : 0 <= i < n0 }")
-    assert is_implied(symbols, same_item, [(same_item, same_item)])
+    assert is_implied(proofs, same_item, [(same_item, same_item)])
     monkeypatch.setattr(proof, "OPERATIONS", 1)
-    assert not is_implied(symbols, same_item, [(same_item, same_item)])
+    assert not is_implied(proofs, same_item, [(same_item, same_item)])
 
 
 def test_what_todays_sizes_refute_is_not_asked_for_all():
     """Of strided relations that took a minute for 14 steps of a Fourier transform."""
     today = SimpleNamespace(point=isl.Set("[n0] -> { : n0 = 12 }"))  # and no context
     neighbour = isl.Map("[n0] -> { [i] -> [i + 1] : 0 <= i < n0 }")
-    assert not is_implied(today, neighbour, [(neighbour, neighbour)])
+    assert not is_implied(Proofs(today), neighbour, [(neighbour, neighbour)])
+
+
+@pytest.mark.parametrize("back", ["s0", "1"])
+@pytest.mark.parametrize("value", [1, 2])
+def test_what_follows_for_todays_scalars_only_serves_no_others(back, value):
+    """Forth by a scalar and back by it, or by one."""
+    symbols = Symbols()
+    symbols.scalar(value)
+    proofs = Proofs(symbols)
+    same = isl.Map("[s0] -> { [i] -> [i] }")
+    ways = [(isl.Map("[s0] -> { [i] -> [i + s0] }"), isl.Map(f"[s0] -> {{ [i] -> [i - {back}] }}"))]
+    assert is_implied(proofs, same, ways) == (back == "s0" or value == 1)
+    assert proofs.today == ({"s0"} if back == "1" and value == 1 else set())
+    varying = Symbols(frozenset({value}), True)
+    varying.scalar(value)
+    proofs = Proofs(varying)
+    assert is_implied(proofs, same, ways) == (back == "s0")
+    assert not proofs.conditions and not proofs.today
 
 
 # ---------------------------------------------------------------------------- several stages
@@ -242,6 +263,34 @@ def test_steps_of_a_fourier_transform_wait_for_all_that_share_elements():
     turns = [(butterflies, 32, *((x, y) if k % 2 == 0 else (y, x)), 1 << k) for k in range(4)]
     found = relations(*turns)
     assert [found.waits(k) for k in range(4)] == [[], [0], [1, 0], [2, 1, 0]]
+
+
+def test_waits_of_steps_that_scalars_number_serve_these_scalars_only():
+    """Each step reads what the two before have left and waits for the last of them alone, which
+    waited for the other; steps in another order wait for others."""
+
+    @fq.kernel
+    def row(item: fq.Item, h, d):
+        i = item.get_id(0)
+        h[d + 1, i] = h[d, i] + h[d - 1, i]
+
+    h = np.zeros((N, N))
+
+    def listed(*steps):
+        return [(row, N, h, d) for d in steps]
+
+    calls = listed(5, 6, 7, 8)
+    questions = Questions(submissions(*calls))
+    found = relations(*calls, questions=questions)
+    assert [found.waits(k) for k in range(4)] == [[], [0], [1], [2]]
+    validity = questions.validity.result()
+    assert validity.holds(submissions(*calls))
+    others = listed(5, 6, 2, 7)
+    assert [relations(*others).waits(k) for k in range(4)] == [[], [0], [], [1]]
+    assert not validity.holds(submissions(*others))
+    apart = listed(5, 6, 8, 7)  # the last overwrites what the third has read
+    assert relations(*apart).waits(3) == [2, 0]
+    assert not validity.holds(submissions(*apart))
 
 
 def test_stages_outside_are_not_waited_for():
