@@ -94,7 +94,7 @@ def is_implied(proofs: Proofs, needed: isl.Map, ways: Sequence[tuple[isl.Map, is
             lambda: left(sizes)
         )
         if found:
-            proofs.today |= scalars
+            proofs.demand_today(scalars)
         return found
     except TooManyOperations:
         return False
