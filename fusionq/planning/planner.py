@@ -286,7 +286,7 @@ def _plan_steps(
         separate = yield from launches_of(kernels, layout, bound)
         while isinstance(separate, str):
             remedy = "ask for strategy='fused' or tune=True to have it"
-            cut = shorter(submissions, layout.stages, f"{separate}: {remedy}")
+            cut = shorter(questions.submissions, layout.stages, f"{separate}: {remedy}")
             found, layout = yield from promoted(questions, raw, cut, options, target)
             strategy = _strategy(cut, options)
             fallback = _fallback(strategy, cut, options)

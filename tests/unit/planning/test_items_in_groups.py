@@ -216,3 +216,17 @@ def test_lists_of_many_layers_are_tried_by_their_first() -> None:
     for layer in range(4):
         assert (5 * layer + 2,) in found
         assert any({5 * layer + 3, 5 * layer + 4} <= set(part) for part in found)
+
+
+def test_a_list_that_is_cut_since_its_builds_take_long_is_planned_without(monkeypatch) -> None:
+    """A hosted submission then is in a launch of its own, over its plain range."""
+    monkeypatch.setattr("fusionq.planning.build_bound.FOREGROUND_SECONDS", 0.0)
+    monkeypatch.setattr("fusionq.planning.build_bound.UNFUSED_BUILDS", 0.0)
+    n = 1 << 14
+    y, z, gate, up = ints(n), ints(n), ints(n), ints(n)
+    calls = [of(n, ints(16), y, 128), (add, n, z, y, z), of(n, ints(16), gate, 128)]
+    calls += [(add, n, up, gate, up)]
+    assert members(plan_of(*calls, strategy="sequence", target=GPU)) == [(0, 1, 2, 3)]
+    plan = plan_of(*calls, strategy="auto", target=GPU)
+    ndims = {stage.submissions: stage.kernel.ndim for stage in plan.stages}
+    assert ndims == {(0,): 2, (1,): 1, (2,): 2, (3,): 1}
