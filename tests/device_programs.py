@@ -17,6 +17,7 @@ from typing import Any
 from fusionq.backends.cuda import compiler
 from fusionq.backends.cuda.compiler import Cubin
 from fusionq.backends.sycl import binary
+from fusionq.backends.sycl.lanes import lacks_lanes
 from fusionq.backends.sycl.runtime import load_dpctl
 
 COSTS_ARE_ASSUMED = """
@@ -80,7 +81,9 @@ class DevicePrograms:
                 program = self._dpctl.program.create_program_from_source(queue, text, options)
             kernel = program.get_sycl_kernel(name)
             made = binary.binary_of(queue.sycl_device, kernel)
-            if made is not None:
+            if made is not None and not lacks_lanes(
+                queue.sycl_device, text, name, kernel, options
+            ):  # of which only the log of its compiler tells
                 _write(path, made)
             return kernel
 

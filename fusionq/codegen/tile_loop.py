@@ -280,10 +280,13 @@ class TileLoop:
         """The loops over the inner part, in its turn: the vector at its first work-item if that is
         no multiple, those from multiples on, several ``together`` as long as there are as many, and
         the one that ends with its last work-item if none has.  Which they are is chosen around the
-        loop: inside, a compiler may take what it chooses between to differ between lanes."""
+        loop: inside, a compiler may take what it chooses between to differ between lanes.  The
+        loop over turns has no other exit: with one, and a condition after a loop in the body,
+        Intel's compiler for CPUs gave up to vectorise the kernel."""
         i64, lanes = self._int64, self._lanes
         begin = f"fq_turn == 0 ? fq_inner : fq_turn == 1 ? fq_whole : fq_outer - {lanes}"
-        stop = f"fq_turn == 0 ? fq_whole : fq_turn == 1 ? fq_outer - {lanes - 1} : fq_outer"
+        last = f"((fq_outer - fq_whole) & {lanes - 1}) == 0 ? fq_outer - {lanes} : fq_outer"
+        stop = f"fq_turn == 0 ? fq_whole : fq_turn == 1 ? fq_outer - {lanes - 1} : {last}"
         start, several = f"fq_start = {begin}", []
         if together is not None:
             at_once = indented(self._together(together, "fq_outer"))
@@ -291,7 +294,6 @@ class TileLoop:
         return [
             "if (fq_part == 0 && fq_inner < fq_outer) {",
             "    for (int fq_turn = 0; fq_turn < 3; fq_turn++) {",
-            f"        if (fq_turn == 2 && ((fq_outer - fq_whole) & {lanes - 1}) == 0) break;",
             f"        const {i64} fq_end = {stop};",
             *indented(several, 2),
             f"        for ({start}; fq_start < fq_end; fq_start += {self._turn}) {{",

@@ -33,6 +33,7 @@ _OPENCL_BACKEND, _EXECUTABLE_STATE = 1, 2
 _KERNEL_PROGRAM = 0x1194
 _PROGRAM_NUM_DEVICES, _PROGRAM_DEVICES = 0x1162, 0x1163
 _PROGRAM_BINARY_SIZES, _PROGRAM_BINARIES = 0x1165, 0x1166
+_PROGRAM_BUILD_LOG = 0x1183
 
 
 class _Unavailable(Exception):
@@ -43,15 +44,9 @@ def binary_of(device: Any, kernel: Any) -> bytes | None:
     """The binary of the program of a ``dpctl.program.SyclKernel`` for a ``dpctl.SyclDevice``."""
     try:
         libraries = _libraries()
-        native_kernel = c_void_p(libraries.kernel_native(kernel.addressof_ref()))
         native_device = libraries.device_native(device.addressof_ref())
         opencl = libraries.opencl
-        program = c_void_p()
-        _check(
-            opencl.clGetKernelInfo(
-                native_kernel, _KERNEL_PROGRAM, ctypes.sizeof(program), byref(program), None
-            )
-        )
+        program = _program_of(libraries, kernel)
         count = c_uint()
         _program_info(opencl, program, _PROGRAM_NUM_DEVICES, count)
         devices = (c_void_p * count.value)()
@@ -67,6 +62,23 @@ def binary_of(device: Any, kernel: Any) -> bytes | None:
     except _Unavailable:
         pass
     return None
+
+
+def log_of(device: Any, kernel: Any) -> str | None:
+    """What the compiler said when it built the program of a ``dpctl.program.SyclKernel`` for a
+    ``dpctl.SyclDevice``; None where the stack does not tell."""
+    try:
+        libraries = _libraries()
+        program = _program_of(libraries, kernel)
+        native_device = c_void_p(libraries.device_native(device.addressof_ref()))
+        told = libraries.opencl.clGetProgramBuildInfo
+        size = c_size_t()
+        _check(told(program, native_device, _PROGRAM_BUILD_LOG, c_size_t(), None, byref(size)))
+        log = ctypes.create_string_buffer(size.value + 1)
+        _check(told(program, native_device, _PROGRAM_BUILD_LOG, size, log, None))
+    except _Unavailable:
+        return None
+    return log.value.decode(errors="replace")
 
 
 def kernel_from_binary(
@@ -196,6 +208,15 @@ def _libraries() -> _Libraries:
     if libraries is None:
         raise _Unavailable("the SYCL runtime is another than expected")
     return libraries
+
+
+def _program_of(libraries: _Libraries, kernel: Any) -> c_void_p:
+    """The OpenCL program of a ``dpctl.program.SyclKernel``."""
+    native = c_void_p(libraries.kernel_native(kernel.addressof_ref()))
+    program = c_void_p()
+    size = c_size_t(ctypes.sizeof(program))
+    _check(libraries.opencl.clGetKernelInfo(native, _KERNEL_PROGRAM, size, byref(program), None))
+    return program
 
 
 def _check(*statuses: int) -> None:

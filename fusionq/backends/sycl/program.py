@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from fusionq.backends.base import KeptProgram
 from fusionq.backends.sycl.binary import binary_of, kernel_from_binary
 from fusionq.backends.sycl.build_log import build_log
+from fusionq.backends.sycl.lanes import lacks_lanes, with_emulated_lanes
 from fusionq.backends.sycl.runtime import load_dpctl, takes_structures
 from fusionq.base.errors import DeviceError
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import FloatMode, Target
 from fusionq.codegen import DeviceSource, Slot
-from fusionq.ir.nodes import Kernel
+from fusionq.ir.nodes import Kernel, Persistent
 from fusionq.ir.types import FLOAT16, FLOAT64
 from fusionq.ir.work_bound import WorkBound
 
@@ -110,6 +111,11 @@ def _built_together(
         natives = [program.get_sycl_kernel(name) for name in names]
     except (DeviceError, dpctl.program.SyclProgramCompilationError):
         return []
+    if any(
+        lacks_lanes(queue.sycl_device, source.text, name, native, options)
+        for source, name, native in zip(sources, names, natives, strict=True)
+    ):
+        return []
     seconds = (time.perf_counter() - start) / len(kernels)
     return [
         SyclProgram(kernel, source.text, seconds, source.slots, native, source, name)
@@ -181,9 +187,12 @@ def _built(queue: Any, kernel: Kernel, source: DeviceSource, fp: FloatMode) -> S
     _check_nesting(kernel, source.text)
     options = " ".join(_dialect().unit.build_options(fp))
     start = time.perf_counter()
+    build = dpctl.program.create_program_from_source
     try:
-        program = dpctl.program.create_program_from_source(queue, source.text, options)
-        native = program.get_sycl_kernel(source.entry_point)
+        native = build(queue, source.text, options).get_sycl_kernel(source.entry_point)
+        if lacks_lanes(device, source.text, source.entry_point, native, options):
+            source = _with_emulated_lanes(device, kernel, source)
+            native = build(queue, source.text, options).get_sycl_kernel(source.entry_point)
     except dpctl.program.SyclProgramCompilationError as error:
         raise DeviceError(
             f"{kernel.span}: the OpenCL compiler of {device.name} refused the generated source "
@@ -192,3 +201,15 @@ def _built(queue: Any, kernel: Kernel, source: DeviceSource, fp: FloatMode) -> S
         ) from error
     seconds = time.perf_counter() - start
     return SyclProgram(kernel, source.text, seconds, source.slots, native, source)
+
+
+def _with_emulated_lanes(device: Any, kernel: Kernel, source: DeviceSource) -> DeviceSource:
+    """DeviceError for a persistent kernel: its list takes less time unfused."""
+    is_persistent = bool(kernel.body) and isinstance(kernel.body[0], Persistent)
+    text = None if is_persistent else with_emulated_lanes(source.text)
+    if text is None:
+        raise DeviceError(
+            f"{kernel.span}: the OpenCL compiler of {device.name} did not vectorise kernel "
+            f"{kernel.name!r}, so that it has no sub-groups of the size that it requires"
+        )
+    return replace(source, text=text)

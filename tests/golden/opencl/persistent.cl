@@ -251,8 +251,7 @@ __attribute__((always_inline)) static void fq_stage_0(
             }
             if (fq_part == 0 && fq_inner < fq_outer) {
                 for (int fq_turn = 0; fq_turn < 3; fq_turn++) {
-                    if (fq_turn == 2 && ((fq_outer - fq_whole) & 15) == 0) break;
-                    const long fq_end = fq_turn == 0 ? fq_whole : fq_turn == 1 ? fq_outer - 15 : fq_outer;
+                    const long fq_end = fq_turn == 0 ? fq_whole : fq_turn == 1 ? fq_outer - 15 : ((fq_outer - fq_whole) & 15) == 0 ? fq_outer - 16 : fq_outer;
                     for (fq_start = fq_turn == 0 ? fq_inner : fq_turn == 1 ? fq_whole : fq_outer - 16; fq_start < fq_end; fq_start += 16) {
                         const long fq_id_0 = fq_start + fq_lane;
                         // blur
@@ -373,8 +372,7 @@ __attribute__((always_inline)) static void fq_stage_3(
             }
             if (fq_part == 0 && fq_inner < fq_outer) {
                 for (int fq_turn = 0; fq_turn < 3; fq_turn++) {
-                    if (fq_turn == 2 && ((fq_outer - fq_whole) & 15) == 0) break;
-                    const long fq_end = fq_turn == 0 ? fq_whole : fq_turn == 1 ? fq_outer - 15 : fq_outer;
+                    const long fq_end = fq_turn == 0 ? fq_whole : fq_turn == 1 ? fq_outer - 15 : ((fq_outer - fq_whole) & 15) == 0 ? fq_outer - 16 : fq_outer;
                     for (fq_start = fq_turn == 0 ? fq_inner : fq_turn == 1 ? fq_whole : fq_outer - 16; fq_start < fq_end; fq_start += 16) {
                         const long fq_id_0 = fq_start + fq_lane;
                         // reverse
