@@ -265,6 +265,10 @@ ASSUMED: dict[str, Assumption] = {
         32, 32, "a decode step on an H100 of 119 keys: 1.274 ms, without 1.296; of 128 keys 1.282, "
         "with 16 1.283; only there"
     ),
+    "streamed_together": Assumption(
+        16, 16, "an H100: 0.2 to 1 of the time of ptxas' own choice, 4 iterations in half of the "
+        "registers; only there"
+    ),
     "masked_together": Assumption(
         16, 16, "the same of 119 keys: with 8 1.278 ms; of 128 keys with 32 1.286"
     ),

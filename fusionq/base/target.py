@@ -239,6 +239,8 @@ class CodeLimits:
     """Iterations of a loop of a work-group whose loads a launch makes at once, at most."""
     masked_together: int
     """The same of the iterations that are left, under masks."""
+    streamed_together: int
+    """Iterations of a short loop over memory that the compiler is told to unroll, at most."""
     unrolled_expressions: int
     """Of the loops over memory of a kernel, at most, if each does as many iterations at once as it
     may: with more, each does fewer."""

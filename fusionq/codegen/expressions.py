@@ -170,10 +170,6 @@ class ExpressionPrinter:
         """The lines before a loop whose floating sums have to keep the order of its iterations."""
         return self._dialect.unit.loop_in_order()
 
-    def is_global(self, array: str) -> bool:
-        """Whether an array lies in global memory."""
-        return isinstance(self._memory.array(array), ArrayParam)
-
     def streaming_loop(self, iterations: int | None, most: int) -> list[str]:
         """The lines before a short innermost loop that loads from global memory, ``most``
         iterations at once; of so many ``iterations`` if that is unrolled whole."""

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from fusionq.codegen.device_source import DeviceSource
 from fusionq.codegen.helper_functions import PREFIX
-from fusionq.ir.nodes import Kernel, Persistent
-from fusionq.ir.walk import takes_work_groups
+from fusionq.ir.nodes import Kernel
+from fusionq.ir.walk import is_persistent, takes_work_groups
 
 _OWN = re.compile(rf"\b{PREFIX}\w+")
 """Names at the top level of a text, beside its kernel's."""
@@ -22,8 +22,8 @@ _OWN = re.compile(rf"\b{PREFIX}\w+")
 def may_be_joined(kernel: Kernel) -> bool:
     """Whether ``kernel`` is compiled alike beside others: compilers for CPUs make loops of the
     work-items of a group where a unit has barriers, which shows in all of it."""
-    is_persistent = any(isinstance(s, Persistent) for s in kernel.body)
-    return not (is_persistent or takes_work_groups(kernel) or kernel.sub_group_size is not None)
+    has_sub_groups = is_persistent(kernel) or kernel.sub_group_size is not None
+    return not (has_sub_groups or takes_work_groups(kernel))
 
 
 def joined(sources: Sequence[DeviceSource]) -> tuple[str, tuple[str, ...]]:

@@ -24,6 +24,7 @@ from fusionq.ir.nodes import (
     Kernel,
     Load,
     Logical,
+    Persistent,
     Prefetch,
     Record,
     Select,
@@ -306,6 +307,11 @@ def has_barrier(body: Iterable[Stmt]) -> bool:
 def is_work_group_function(kernel: Kernel) -> bool:
     """Whether ``kernel`` runs once for each work-group, in work-item loops."""
     return any(isinstance(s, WorkItemLoop) for s in statements(kernel.body))
+
+
+def is_persistent(kernel: Kernel) -> bool:
+    """Whether the workers of a launch of ``kernel`` have to run at once."""
+    return any(isinstance(stmt, Persistent) for stmt in kernel.body)
 
 
 def takes_work_groups(kernel: Kernel) -> bool:

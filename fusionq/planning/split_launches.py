@@ -19,10 +19,10 @@ from fusionq.codegen.interior import Interior, interior_of
 from fusionq.codegen.loop_bounds import loop_bounds, only_condition, with_loop_bounds
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.codegen.split_rows import split_rows
-from fusionq.ir.nodes import ArrayParam, Block, Kernel, Persistent, Store
+from fusionq.ir.nodes import ArrayParam, Block, Kernel, Store
 from fusionq.ir.printer import print_expr
 from fusionq.ir.range_guard import range_guard
-from fusionq.ir.walk import statements
+from fusionq.ir.walk import is_persistent, statements
 from fusionq.language.ranges import Range
 from fusionq.passes.sources import ArgumentSource, ParamSource, RangeSource
 from fusionq.planning.known_values import KnownValues, Sizes
@@ -124,7 +124,7 @@ class SplitLaunches:
 
 
 def _known(kernel: Kernel, target: Target) -> _Launched:
-    if kernel.body and isinstance(kernel.body[0], Persistent):
+    if is_persistent(kernel):
         return _Launched(None, None)
     body = flatten_blocks(kernel.body)
     guard = range_guard([s for s in body if not isinstance(s, Block)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from fusionq.base.frozen import dataclass
+from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.loads_together import has_groups
 from fusionq.codegen.unrolled_loops import is_over_memory, most_unrolled
 from fusionq.ir.functions import FLOAT_FUNCTIONS
@@ -24,8 +25,6 @@ from fusionq.ir.nodes import (
 )
 from fusionq.ir.walk import statement_expressions, subexpressions
 
-_STREAMED = 16
-"""Iterations of a loop that are unrolled, but for the largest factor of ``loads_together``."""
 _MOST_TIMES = 64
 """Beyond which a loop inside of others is not unrolled any further."""
 _LONG = frozenset({"pow", "sin", "cos", "tan"})
@@ -58,7 +57,7 @@ class _Counting:
     def __init__(self, kernel: Kernel, is_persistent: bool) -> None:
         self._arrays = {p.name for p in kernel.params if isinstance(p, ArrayParam)}
         most = most_unrolled(kernel, kernel.body)
-        self._streamed = min(most, _STREAMED)
+        self._streamed = min(most, CODE_LIMITS.streamed_together)
         if not is_persistent and has_groups(kernel):
             self._streamed += most  # whole parts, and what is left under masks
         self.expressions = self.functions = self.quotients = 0
@@ -83,7 +82,8 @@ class _Counting:
     def _unrolled(self, loop: For) -> int:
         match loop:
             case For(start=Const(_, start), stop=Const(_, stop), step=Const(_, step)) if step:
-                return min(len(range(int(start), int(stop), int(step))), _STREAMED)
+                count = len(range(int(start), int(stop), int(step)))
+                return min(count, CODE_LIMITS.streamed_together)
         return self._streamed if is_over_memory(loop, self._arrays) else 1
 
 

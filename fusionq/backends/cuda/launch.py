@@ -16,13 +16,14 @@ from fusionq.backends.cuda.devices import current
 from fusionq.backends.cuda.events import CudaEvent, Times, wait_for_events
 from fusionq.backends.cuda.graph import DriverGraph
 from fusionq.backends.cuda.grid import grid_of
-from fusionq.backends.cuda.program import CudaProgram, is_persistent
+from fusionq.backends.cuda.program import CudaProgram
 from fusionq.backends.cuda.runtime import checked, load_driver
 from fusionq.backends.cuda.streams import Stream
 from fusionq.backends.native_arguments import NativeArguments
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import LaunchShape
 from fusionq.ir.loops_alone import loops_alone
+from fusionq.ir.walk import is_persistent
 
 REPEATED = 20
 """Launches with the same arguments after which a launch becomes a graph: making one takes as long

@@ -19,8 +19,9 @@ from fusionq.base.target import FloatMode, LaunchShape, Target
 from fusionq.codegen.cuda.shared_memory import pooled_bytes
 from fusionq.codegen.cuda.unit import IN_TURN, LOADS_EARLY
 from fusionq.codegen.device_source import DeviceSource, Slot
-from fusionq.ir.nodes import ArrayParam, Kernel, Persistent
+from fusionq.ir.nodes import ArrayParam, Kernel
 from fusionq.ir.unrecorded import unrecorded
+from fusionq.ir.walk import is_persistent
 
 _REGISTERS = 65536
 """32-bit registers that the threads of a block share, on every GPU from sm_50 on."""
@@ -137,11 +138,6 @@ class CudaProgram:
             function, _, _ = _loaded(self.device, cubin.code, source, self.shared_bytes)
             self.variants[block, grid.axes] = function
         return self.variants[block, grid.axes]
-
-
-def is_persistent(kernel: Kernel) -> bool:
-    """Whether all blocks of a launch have to run at once."""
-    return any(isinstance(stmt, Persistent) for stmt in kernel.body)
 
 
 def generated(kernel: Kernel, fp: FloatMode, target: Target, axes: str = IN_ORDER) -> DeviceSource:

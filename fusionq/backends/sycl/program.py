@@ -17,8 +17,9 @@ from fusionq.base.errors import DeviceError
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import FloatMode, Target
 from fusionq.codegen import DeviceSource, Slot
-from fusionq.ir.nodes import Kernel, Persistent
+from fusionq.ir.nodes import Kernel
 from fusionq.ir.types import FLOAT16, FLOAT64
+from fusionq.ir.walk import is_persistent
 from fusionq.ir.work_bound import WorkBound
 
 if TYPE_CHECKING:
@@ -111,11 +112,6 @@ def _built_together(
         natives = [program.get_sycl_kernel(name) for name in names]
     except (DeviceError, dpctl.program.SyclProgramCompilationError):
         return []
-    if any(
-        lacks_lanes(queue.sycl_device, source.text, name, native, options)
-        for source, name, native in zip(sources, names, natives, strict=True)
-    ):
-        return []
     seconds = (time.perf_counter() - start) / len(kernels)
     return [
         SyclProgram(kernel, source.text, seconds, source.slots, native, source, name)
@@ -205,8 +201,7 @@ def _built(queue: Any, kernel: Kernel, source: DeviceSource, fp: FloatMode) -> S
 
 def _with_emulated_lanes(device: Any, kernel: Kernel, source: DeviceSource) -> DeviceSource:
     """DeviceError for a persistent kernel: its list takes less time unfused."""
-    is_persistent = bool(kernel.body) and isinstance(kernel.body[0], Persistent)
-    text = None if is_persistent else with_emulated_lanes(source.text)
+    text = None if is_persistent(kernel) else with_emulated_lanes(source.text)
     if text is None:
         raise DeviceError(
             f"{kernel.span}: the OpenCL compiler of {device.name} did not vectorise kernel "

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fusionq.base.target import FloatMode
+from fusionq.base.target import CODE_LIMITS, FloatMode
 from fusionq.codegen.cuda.half import HALF
 from fusionq.codegen.cuda.items import CLOCK
 from fusionq.codegen.cuda.reserved import RESERVED
@@ -17,11 +17,8 @@ from fusionq.ir.types import FLOAT16, ScalarType
 
 KERNEL_QUALIFIER = 'extern "C" __global__ void'
 STREAMING_LOOP = "#pragma unroll "
-"""Before a short loop over memory, and how many iterations are unrolled."""
-_STREAMED = 16
-"""That many, at most: of their loads ptxas has as many in flight as it has registers for, which it
-has to be allowed (``backends.cuda.program``): on an H100 that took 0.2 to 1 of the time of its own
-choice, 4 iterations in half of the registers."""
+"""Before a short loop over memory, and how many iterations are unrolled: ptxas has as many of their
+loads in flight as it has registers for, which it has to be allowed (``backends.cuda.program``)."""
 
 IN_TURN = "if (fq_never_after_wait()) return;"
 """With what a kernel over a range begins.  A launch of such a kernel may be a dependent of the one
@@ -99,4 +96,6 @@ class CudaUnit:
     loads_together = True
 
     def streaming_loop(self, iterations: int | None, most: int) -> list[str]:
-        return [f"{STREAMING_LOOP}{min(_STREAMED, most) if iterations is None else iterations}"]
+        if iterations is None:
+            iterations = min(CODE_LIMITS.streamed_together, most)
+        return [f"{STREAMING_LOOP}{iterations}"]
