@@ -52,6 +52,9 @@ class Platform:
     """Why there are no devices, and what to install; None where there are some, or that is no
     matter."""
 
+    advice: Callable[[], str | None] = _nothing
+    """What to install in place of what is there, and why; None where that is well."""
+
     builder: Callable[[object], Backend] | None = None
     """As ``open``, what builds as that does but launches nothing and leaves the device alone; None
     where only what ``open`` gives can build."""

@@ -98,6 +98,12 @@ def missing_devices() -> list[str]:
     return [reason for reason in reasons if reason is not None]
 
 
+def advice() -> list[str]:
+    """What platforms' users had better install in place of what they have, and why."""
+    found = (platform.advice() for platform in _platforms())
+    return [advice for advice in found if advice is not None]
+
+
 def _platform(name: str) -> Platform | None:
     found: Platform | None = registered("fusionq.backends", name)
     return found

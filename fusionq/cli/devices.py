@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from fusionq.backends.registry import backend_for, list_devices, missing_devices
+from fusionq.backends.registry import advice, backend_for, list_devices, missing_devices
 from fusionq.base.errors import DeviceError
 from fusionq.cli.console import output, show_table
 
 
 def show_devices() -> None:
-    """A table of the devices; without a SYCL device also what to install."""
+    """A table of the devices, and what to install: without a SYCL device, or in place of what works
+    worse than a newer version."""
     console = output()
     table = Table(title="Devices, the default first")
     table.add_column("target", no_wrap=True)
@@ -37,5 +38,5 @@ def show_devices() -> None:
             backend_for(None)
         except DeviceError as error:
             console.print(f"\nNo SYCL device: {error}", markup=False)
-    for reason in missing_devices():
-        console.print(f"\n{reason}", markup=False)
+    for line in (*missing_devices(), *advice()):
+        console.print(f"\n{line}", markup=False)

@@ -7,9 +7,12 @@ import re
 import time
 from typing import Any
 
+from fusionq.backends.cuda import lost_minus
 from fusionq.backends.cuda.runtime import load_nvrtc
 from fusionq.base.errors import DeviceError
 from fusionq.base.frozen import dataclass
+
+UPGRADE = "pip install --upgrade nvidia-cuda-nvrtc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,28 +62,63 @@ def architectures() -> tuple[int, ...]:
 def compiled(text: str, architecture: str, options: tuple[str, ...]) -> Cubin:
     """``text`` for ``architecture``, such as ``sm_90``; CompilationError if NVRTC refuses it,
     DeviceError where it does not know the architecture or is not there."""
-    nvrtc = load_nvrtc()
     if int(re.sub(r"\D", "", architecture)) not in architectures():
         known = ", ".join(f"sm_{number}" for number in architectures())
         version = ".".join(map(str, nvrtc_version()))
         raise DeviceError(
             f"NVRTC {version} does not compile for {architecture}, but for {known}; install a "
-            'version that does: pip install --upgrade nvidia-cuda-nvrtc'
+            f"version that does: {UPGRADE}"
         )
     start = time.perf_counter()
+    made = _made(text, architecture, options)
+    if lost_minus.happens(nvrtc_version(), architecture) and lost_minus.may_be_lost(made.ptx):
+        made = _made(lost_minus.kept_apart(text), architecture, options)
+        if lost_minus.may_be_lost(made.ptx):
+            made = _made(text, architecture, (*options, *lost_minus.UNOPTIMISED))
+    return Cubin(made.code, resources_in(made.report), time.perf_counter() - start)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What NVRTC gives."""
+
+    code: bytes
+    ptx: str
+    report: str
+
+
+def _made(text: str, architecture: str, options: tuple[str, ...]) -> _Made:
+    nvrtc = load_nvrtc()
     status, program = nvrtc.nvrtcCreateProgram(text.encode(), b"kernel.cu", 0, [], [])
     _require(nvrtc, status)
     try:
         given = [f"--gpu-architecture={architecture}", *options, "--ptxas-options=-v"]
         (status,) = nvrtc.nvrtcCompileProgram(program, len(given), [o.encode() for o in given])
-        log = _text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
-        report = log.rstrip(b"\0").decode(errors="replace")
+        report = _decoded(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             raise CompilationError(f"{status.name}\n{report}")
-        code = _text(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+        code = _content(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+        ptx = _decoded(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
-    return Cubin(code, resources_in(report), time.perf_counter() - start)
+    return _Made(code, ptx, report)
+
+
+def advice() -> str | None:
+    """What a newer NVRTC does better than the one that is there; None for those, or without one."""
+    try:
+        version = nvrtc_version()
+    except DeviceError:
+        return None
+    if version >= lost_minus.FIRST_RIGHT:
+        return None
+    number = ".".join(map(str, version))
+    worse = "compiles minima and maxima of negated integers wrongly on sm_90, which fusionq avoids "
+    worse += "at the price of slower kernels"
+    if version == (13, 0):
+        worse += "; it does not end on some persistent kernels of work-groups"
+    better = ".".join(map(str, lost_minus.FIRST_RIGHT))
+    return f"NVRTC {number} {worse}. {better} and newer do not: {UPGRADE}"
 
 
 def resources_in(report: str) -> Resources:
@@ -105,7 +143,11 @@ def _require(nvrtc: Any, status: Any) -> None:
         raise DeviceError(f"NVRTC does not start a compilation: {status.name}")
 
 
-def _text(size_of: Any, get: Any, program: Any) -> bytes:
+def _decoded(size_of: Any, get: Any, program: Any) -> str:
+    return _content(size_of, get, program).rstrip(b"\0").decode(errors="replace")
+
+
+def _content(size_of: Any, get: Any, program: Any) -> bytes:
     _, size = size_of(program)
     content = bytes(int(size))  # which nobody else has, as everybody has b" " * 1
     get(program, content)

@@ -41,4 +41,12 @@ def _missing() -> str | None:
         return str(error)
 
 
-PLATFORM = Platform(_open, _devices, is_stream, builder=_builder, missing=_missing)
+def _advice() -> str | None:
+    from fusionq.backends.cuda.compiler import advice
+
+    return advice() if _devices() else None
+
+
+PLATFORM = Platform(
+    _open, _devices, is_stream, builder=_builder, missing=_missing, advice=_advice
+)

@@ -137,6 +137,15 @@ def test_devices_without_sycl_says_what_to_install(monkeypatch: pytest.MonkeyPat
     assert "No SYCL device: install it with pip install 'fusionq[sycl]'" in out
 
 
+def test_devices_says_what_is_better_than_what_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(devices, "advice", lambda: ["NVRTC 13.0 [old] is worse than 13.4"])
+    code, out, _ = run("devices")
+    assert code == 0
+    assert "NVRTC 13.0 [old] is worse than 13.4" in out
+
+
 def test_explain_prints_the_report_of_each_fusion(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
