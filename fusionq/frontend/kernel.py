@@ -89,6 +89,13 @@ class KernelFunction:
             "plain functions, without the decorator."
         )
 
+    def __getitem__(self, index_space: object) -> NoReturn:
+        raise KernelLanguageError(
+            f"{user_span()}: the kernel {self.name!r} has no elements; ranges in brackets are "
+            "numba's\n"
+            f"  Submit it: queue.submit({self.name}, range, …)."
+        )
+
     # ------------------------------------------------------------------ properties
     @property
     def parameter_names(self) -> tuple[str, ...]:

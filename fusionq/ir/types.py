@@ -68,7 +68,7 @@ class ScalarType:
 
     def __str__(self) -> str:
         if self.weak:
-            return {"i": "int", "f": "float", "c": "complex"}[self.kind]
+            return {"b": "bool", "i": "int", "f": "float", "c": "complex"}[self.kind]
         return self.name
 
 

@@ -88,7 +88,12 @@ class NdRange:
                 f"an NdRange's global and local range need the same dimensions: {self!r}"
             )
         for whole, part in zip(self.global_range, self.local_range, strict=True):
-            if part < 1 or whole % part:
+            if part < 1:
+                raise argument_error(
+                    f"the extents of a local range are at least 1: {self!r}; it is how many "
+                    "work-items a work-group has"
+                )
+            if whole % part:
                 raise argument_error(
                     f"the local range must divide the global range in each dimension: {self!r}; "
                     "round the global range up and guard the extra work-items"

@@ -379,7 +379,7 @@ def _nothing(questions: Questions, refused: Mapping[int, str]) -> str:
     if not refused:
         return NOTHING_EXCHANGED
     label = {lies.group: place for place, lies in reversed(questions.place.items())}
-    reasons = "; ".join(
+    reasons = dict.fromkeys(
         f"`{questions.buffer_name(*label[group])}`: {reason}" for group, reason in refused.items()
     )
-    return f"no temporary is computed anew: {reasons}"
+    return f"no temporary is computed anew: {'; '.join(reasons)}"

@@ -24,12 +24,15 @@ from fusionq.base.options import UNFUSED, FusionOptions
 from fusionq.base.phases import timed
 from fusionq.execution.planning_time import PlanningStopped
 from fusionq.memory.storage import Storage
+from fusionq.runtime.alike_lists import chosen_run
+from fusionq.runtime.built_together import BuiltTogether
 from fusionq.runtime.event import usable_dependences
 from fusionq.runtime.prepared_launches import launch_prepared
 from fusionq.runtime.queue_cache import QueueCache
 from fusionq.submission.known import KnownSubmission, use_numbers
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import CallArguments, PreparedRun, RunChooser
+from fusionq.submission.same_sizes import Alike
 
 
 class Profiler(Protocol):
@@ -67,7 +70,7 @@ class Launcher:
     """
 
     __slots__ = (
-        "__weakref__", "_in_flight", "_preparing", "_timed", "after", "backend", "cache",
+        "__weakref__", "_built", "_in_flight", "_preparing", "_timed", "after", "backend", "cache",
         "last_event", "profiler",
     )  # fmt: skip
 
@@ -84,6 +87,7 @@ class Launcher:
         """The module ``execution.prepare``, from when it is first needed."""
         self.profiler: Profiler | None = None
         """Where runs come from while a profile is taken."""
+        self._built = BuiltTogether()
         for listener in launcher_listeners:
             listener(self)
 
@@ -154,17 +158,9 @@ class Launcher:
             self.last_event = self._timed = last
 
     def build_together(self, pending: SubmissionList) -> None:
-        """Build at once what the submissions of a list that will run one by one still need, as far
-        as that can be built; what cannot says so when it runs."""
-        if self.profiler is not None or all([e.plain is not None for e in pending.entries]):
-            return
-        new = [(entry, call) for entry, call in pending.calls() if entry.plain is None]
-        if len(new) > 1:
-            from fusionq.execution.compile import build_alone
-
-            lists = [SubmissionList.of([entry], call).submissions() for entry, call in new]
-            with suppress(DeviceError):
-                build_alone(self.backend, lists, pending.admission)
+        """Build at once what the submissions of a list that will run one by one still need."""
+        if self.profiler is None:
+            self._built.build(self.backend, pending)
 
     def run_single(self, entry: KnownSubmission, call: CallArguments) -> DeviceEvent | None:
         """Run one submission by itself; its event, None if there was nothing to run."""
@@ -302,8 +298,18 @@ class Launcher:
             self._bring(pending.memory)
             return self._planned_run(pending, options)
         return self.cache.by_sizes.run_for(
-            self.backend, pending, options, partial(self._planned_run, pending, options), is_kept
+            self.backend, pending, options, partial(self._chosen_run, pending, options), is_kept
         )
+
+    def _chosen_run(
+        self, pending: SubmissionList, options: FusionOptions, alike: Alike
+    ) -> PreparedRun:
+        def next_run(chooser: RunChooser) -> PreparedRun:
+            self._bring(pending.memory)
+            return self._next(chooser, pending, options)
+
+        prepare = partial(self._planned_run, pending, options, alike.memories)
+        return chosen_run(alike, prepare, next_run)
 
     def _planned_run(
         self,

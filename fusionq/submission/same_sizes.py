@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -14,12 +15,24 @@ from fusionq.base.options import FusionOptions
 from fusionq.memory.foreign_array import byte_bounds
 from fusionq.memory.storage import Storage
 from fusionq.submission.pending import SubmissionList
-from fusionq.submission.run import PreparedRun
+from fusionq.submission.run import PreparedRun, RunChooser
+
+
+@dataclass(slots=True)
+class Alike:
+    """What lists have in common that differ in nothing but memory and scalars."""
+
+    memories: tuple[int, ...] | None
+    """The numbers of the arrays' memories (see ``sharing``)."""
+    chooser: RunChooser | None = None
+    """What chooses how they run, while that is open."""
+    runs_unfused: bool = False
+    """Whether ``chooser`` had the last one run each submission by itself."""
 
 
 class RunsBySizes:
     """Prepared runs by options, forms, sizes and aliasing of the list that they were prepared for;
-    nobody else has them.
+    nobody else has them.  Where lists have none yet, what chooses how they run.
 
     A list is kept from the second of its kind on: sizes that vary leave nothing behind.  Beyond
     ``capacity`` all are forgotten.
@@ -28,6 +41,7 @@ class RunsBySizes:
     def __init__(self, capacity: int = 256) -> None:
         self._capacity = capacity
         self._runs: dict[Hashable, PreparedRun] = {}
+        self._open: dict[Hashable, Alike] = {}
         self._once: set[int] = set()
 
     def run_for(
@@ -35,21 +49,23 @@ class RunsBySizes:
         backend: Backend,
         pending: SubmissionList,
         options: FusionOptions,
-        prepare: Callable[[tuple[int, ...] | None], PreparedRun],
+        prepare: Callable[[Alike], PreparedRun],
         is_kept: bool,
     ) -> PreparedRun:
         """How the list runs: as another one of its kind or, else, as ``prepare`` says, which is
-        given the numbers of the arrays' memories (see ``sharing``); raises what that does, and
-        DeviceError where ``backend`` cannot reach memory.  Unless it ``is_kept``, the run is the
-        list's until the next is asked for."""
+        given what is known of these, and changes it; raises what that does, and DeviceError where
+        ``backend`` cannot reach memory.  Unless it ``is_kept``, the run is the list's until the
+        next is asked for."""
         places = [place for entry in pending.entries for place in entry.deferred.operands.places]
         found_sharing = sharing(backend, places, pending.memory)
         if found_sharing is None:
-            return prepare(None)
+            return prepare(Alike(None))
         shared, addresses = found_sharing
         key = options, shared, *[entry.sized or entry for entry in pending.entries]
         run = self._runs.get(key)
-        if run is not None:
+        if run is not None and run.is_trial:  # whose times drift
+            del self._runs[key]
+        elif run is not None:
             try:
                 if is_kept:
                     found = _elsewhere(run, backend, pending, places, addresses)
@@ -61,12 +77,32 @@ class RunsBySizes:
             values = pending.values
             if found is not None and (not values or found.rebind(values, pending.operands)):
                 return found
-        run = prepare(shared[0])
+        is_known = all([entry.is_kept for entry in pending.entries])
+        run = self._prepared(key, Alike(shared[0]), prepare, is_known)
         if run.pointers and not run.is_trial and self._comes_again(key):
             own = _elsewhere(run, backend, pending, places, addresses)
             if own is not None:
                 self._runs[key] = own
         return run
+
+    def _prepared(
+        self,
+        key: Hashable,
+        alike: Alike,
+        prepare: Callable[[Alike], PreparedRun],
+        is_known: bool,
+    ) -> PreparedRun:
+        if is_known:  # by itself, from then on
+            self._open.pop(key, None)
+            return prepare(alike)
+        alike = self._open.get(key, alike)
+        try:
+            return prepare(alike)
+        finally:
+            if alike.chooser is None:
+                self._open.pop(key, None)
+            elif key not in self._open and self._comes_again(key):
+                self._open[key] = alike
 
     def _comes_again(self, key: Hashable) -> bool:
         """Whether such a list has come before; there is room for its run then."""
@@ -76,12 +112,14 @@ class RunsBySizes:
                 self._once.clear()
             self._once.add(number)
             return False
-        if len(self._runs) >= self._capacity:
-            self._runs.clear()
+        for table in (self._runs, self._open):
+            if len(table) >= self._capacity:
+                table.clear()
         return True
 
     def forget(self, is_old: Callable[[PreparedRun], bool]) -> None:
-        """Forget the runs that are old."""
+        """Forget the runs that are old, and what chose them."""
+        self._open.clear()
         for key, run in tuple(self._runs.items()):
             if is_old(run):
                 del self._runs[key]

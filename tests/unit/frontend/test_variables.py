@@ -66,6 +66,11 @@ def test_paths_that_meet_with_different_types_are_refused():
     assert "'y' has no single type here: it is int64 (line 3) or float64 (line 5)" in message
 
 
+def test_a_bool_and_a_number_are_refused_also_where_both_are_constants():
+    message = refused("y = 1", "if i > 0:", "    y = True", "out[i, 0] = y")
+    assert "'y' has no single type here: it is bool (line 5) or int (line 3)" in message
+
+
 def test_different_types_that_nobody_reads_are_accepted():
     both(
         "if i > 0:", "    y = x[i]", "    out[i, 0] = y", "else:", "    y = i", "    out[i, 1] = y"

@@ -29,6 +29,7 @@ def test_ranges():
     assert fq.Range(0, 2**62).size == 0
     told("1 to 3 dimensions", lambda: fq.Range(1, 2, 3, 4))
     told("local range must divide", lambda: fq.NdRange(10, 3))
+    told("local range are at least 1", lambda: fq.NdRange(8, 0))
     told("same dimensions", lambda: fq.NdRange((4, 4), 4))
 
 
@@ -127,6 +128,7 @@ def near(item: fq.NdItem, a):
 def test_kernels():
     for value in (3, len, "put"):
         told("made from a Python function, not from", lambda v=value: fq.kernel(v), LANGUAGE)
+    told("has no elements.*numba's\n  Submit it: queue.submit", lambda: copy[8], LANGUAGE)
 
 
 LANGUAGE = fq.KernelLanguageError

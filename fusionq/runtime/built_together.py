@@ -1,0 +1,40 @@
+"""Kernels of a list that runs one submission by one are built at once, where several are new."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from weakref import WeakSet
+
+from fusionq.analysis.submission import SubmissionForm
+from fusionq.backends.base import Backend
+from fusionq.base.errors import DeviceError
+from fusionq.submission.known import KnownSubmission
+from fusionq.submission.pending import SubmissionList
+
+
+class BuiltTogether:
+    """What a queue has built so; it keeps nothing alive."""
+
+    def __init__(self) -> None:
+        self._met: WeakSet[SubmissionForm] = WeakSet()
+        """Of submissions that were here before."""
+
+    def build(self, backend: Backend, pending: SubmissionList) -> None:
+        """Build what the submissions of ``pending`` still need, as far as that can be built; what
+        cannot says so when it runs.  Those in other memory than the last of their form, which
+        nobody keeps, need nothing any more."""
+        if not any([self._is_new(entry) for entry in pending.entries]):
+            return
+        new = [(entry, call) for entry, call in pending.calls() if self._is_new(entry)]
+        self._met.update([entry.deferred.operands.form for entry, _ in new])
+        if len(new) > 1:
+            from fusionq.execution.compile import build_alone
+
+            lists = [SubmissionList.of([entry], call).submissions() for entry, call in new]
+            with suppress(DeviceError):
+                build_alone(backend, lists, pending.admission)
+
+    def _is_new(self, entry: KnownSubmission) -> bool:
+        if entry.plain is not None:
+            return False
+        return entry.is_kept or entry.deferred.operands.form not in self._met

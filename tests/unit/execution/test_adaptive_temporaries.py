@@ -1,0 +1,132 @@
+"""Lists of temporaries that are made anew each time learn as one list does, and ask as rarely."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.execution import adaptive, list_record
+from fusionq.execution import compile as compiling
+from fusionq.execution import prepare as preparing
+from tests.unit.execution.adaptive_lists import Immediate, Joined, Program, Times, chosen_of
+
+
+class Temporaries(Program):
+    """In new memory each time, on one queue."""
+
+    def begin(self) -> None:
+        self.a, self.b = (fq.Buffer(np.zeros(self.n, np.float32)) for _ in range(2))
+        super().begin()
+
+
+class JoinedTemporaries(Temporaries, Joined):
+    """The same of what joins."""
+
+
+def looks_at(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> list[str]:
+    """The calls of a function from now on."""
+    original, calls = getattr(module, name), []
+
+    def counted(*arguments, **options):  # type: ignore[no-untyped-def]
+        calls.append(name)
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(module, name, counted)
+    return calls
+
+
+def test_the_fastest_is_chosen(background: Immediate, times: Times) -> None:
+    program = Temporaries()
+    assert program.run().report.strategy == "unfused"
+    assert chosen_of(program) == "megakernel"
+    assert program.run().report.strategy == "megakernel"
+    tried = times.ran.index("megakernel")
+    assert times.ran[tried - 1 : tried + 3] == ["unfused", "megakernel"] * 2
+    launches = program.queue._state.launcher.cache.by_sizes
+    program.run()
+    assert launches._runs and not launches._open, "launches of which only the pointers change"
+
+
+def test_while_the_background_builds_nobody_asks(
+    background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    background.works = False
+    times.update(unfused=1e-6)
+    program = Temporaries()
+    program.run(), program.run()
+    looks = [
+        looks_at(monkeypatch, preparing, "plans_key"),
+        looks_at(monkeypatch, preparing, "plans_key_by_memory"),
+        looks_at(monkeypatch, compiling, "plans_key"),
+    ]
+    asked = looks_at(monkeypatch, adaptive.AdaptiveList, "next_run")
+    for _ in range(64):
+        assert program.run().report.strategy == "unfused"
+    (record,) = list_record.RECORDS._records.values()
+    assert sum(map(len, looks)) <= 2 * len(asked) and len(asked) < 12
+    assert 32 <= record.runs <= 66
+    background.works = True
+    assert chosen_of(program, 200) == "unfused"
+
+
+def test_samples_of_several_runs_are_of_lists_in_other_memory(
+    background: Immediate, times: Times
+) -> None:
+    times.update({name: seconds * 3e-5 for name, seconds in times.items()})
+    program = Temporaries()
+    program.run()
+    (record,) = list_record.RECORDS._records.values()
+    record.is_unseen = True  # as after a sample that nobody waited for
+    assert chosen_of(program, 100) == "megakernel"
+    assert record.trials.in_batches
+    tried = times.ran.index("megakernel")
+    batches = ["unfused"] * 3 + ["megakernel"] * 3
+    assert times.ran[tried - 1 : tried + 7] == ["unfused", "megakernel", *batches]
+
+
+def test_what_drifts_is_compared_again(background: Immediate, times: Times) -> None:
+    program = Temporaries()
+    program.run()
+    assert chosen_of(program) == "megakernel"
+    program.run(), program.run()
+    times["megakernel"] = 9.0
+    for _ in range(8):
+        program.run()
+    assert chosen_of(program) == "unfused"
+    assert program.run().report.strategy == "unfused"
+
+
+def test_two_kinds_take_turns(background: Immediate, times: Times) -> None:
+    first, other = Temporaries(), JoinedTemporaries()
+    other.queue = first.queue
+    for _ in range(40):
+        first.run(), other.run()
+    assert first.run().report.strategy == "megakernel"
+    assert other.run().report.strategy == "fused"
+
+
+def test_where_the_model_chooses_in_the_end(background: Immediate, times: Times) -> None:
+    background.works = False
+    program = JoinedTemporaries()
+    program.run(), program.run(), program.run()
+    (record,) = list_record.RECORDS._records.values()
+    record.is_left_to_model = True
+    for _ in range(300):
+        if program.run().report.strategy == "fused":
+            break
+    assert program.run().report.strategy == "fused"
+    assert not program.queue._state.launcher.cache.by_sizes._open
+
+
+def test_submissions_that_nobody_keeps_are_not_looked_up_to_be_built_together(
+    background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    background.works = False
+    times.update(unfused=1e-6)
+    program = Temporaries()
+    program.run(), program.run()
+    built = looks_at(monkeypatch, compiling, "build_alone")
+    for _ in range(5):
+        program.run()
+    assert not built
