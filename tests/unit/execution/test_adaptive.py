@@ -96,6 +96,19 @@ def test_slow_lists_are_watched_always(background: Immediate, times: Times) -> N
     assert chosen_of(program) == "unfused"
 
 
+def test_lists_of_milliseconds_are_timed_now_and_then(background: Immediate, times: Times) -> None:
+    program = Program()
+    program.run()
+    times.update({name: seconds * 5e-3 for name, seconds in times.items()})
+    assert chosen_of(program) == "megakernel"
+    program.run()
+    ran = len(times.ran)
+    between = int(adaptive.UNTIMED / times["megakernel"])
+    for _ in range(4 * (between + 1)):
+        program.run()
+    assert len(times.ran) - ran == 4 and between == 3
+
+
 def test_what_is_prepared_for_a_trial_stays_so(
     background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
 ) -> None:
