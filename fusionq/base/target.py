@@ -393,8 +393,7 @@ class Target:
     """Rows of the large stages' tiles for each of a small stage's."""
 
     worker_cache_share: int
-    """One part in so many of a worker's cache is for the tiles that it keeps from stage to stage,
-    or for the elements of an overlapped tile."""
+    """One part in so many of a worker's cache is for the tiles that it keeps from stage to stage."""
     block_cache_share: int
     """One part in so many of a worker's cache is for a tile of each of its stages in a block:
     stages of time steps share their arrays, so that less is needed."""
@@ -409,6 +408,9 @@ class Target:
     least_split_share: float
     """Of such a row, which is inside: the rest is done under masks."""
 
+    overlapped_cache_share: int
+    """One part in so many of a worker's cache is for the elements of an overlapped tile that are in
+    local memory together."""
     largest_overlapped_tile: int
     """Work-items of an overlapped tile, at most."""
     tile_rows: int

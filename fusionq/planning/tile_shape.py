@@ -75,7 +75,7 @@ def best_tile(
 ) -> TileShape | None:
     """The shape with which a range of ``extents`` takes least, in work-groups of one of ``groups``;
     None if no tile's elements fit into local memory."""
-    cached = target.worker_cache_bytes // target.worker_cache_share
+    cached = target.worker_cache_bytes // target.overlapped_cache_share
     most = min(target.device.local_memory_bytes, cached)
     best: tuple[float, TileShape] | None = None
     for group in groups:
