@@ -340,8 +340,6 @@ def build_alone(
         is_new = plan is None
         plan = plan or _new_plan(backend, submissions, UNFUSED, timings, ())
         plans[key] = submissions, plan, is_new
-    if len(plans) < 2:
-        return
     kernels = [stage.kernel for _, plan, _ in plans.values() for stage in plan.stages]
     build_together(backend, kernels, UNFUSED.fp, timings)
     for key, (submissions, plan, is_new) in plans.items():

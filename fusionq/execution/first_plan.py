@@ -82,6 +82,8 @@ class FirstPlan:
         """Whether planning has found a dependence between work-groups."""
         self._crossing_end = inf
         """When planning ends where it has."""
+        self._works: dict[int, tuple[Kernel, BuildWork]] = {}
+        """What there is to do for each kernel, which many submissions may have."""
 
     def candidate(self, before: Candidate | None = None) -> Candidate:
         """What runs first, which is built then; ``unfused``: each submission by itself.
@@ -136,7 +138,7 @@ class FirstPlan:
     def _unfused_builds(self) -> float:
         """What each submission takes to build by itself."""
         kernels = {id(s.ir): s.ir for s in self._submissions}.values()
-        return sum(_seconds(self._backend, kernel) for kernel in kernels)
+        return sum(self._seconds(kernel) for kernel in kernels)
 
     @property
     def _is_promoting(self) -> bool:
@@ -148,7 +150,7 @@ class FirstPlan:
 
     def _joined_seconds(self) -> float:
         """What one kernel of all submissions takes to build, about."""
-        return _together_seconds(self._backend, [s.ir for s in self._submissions])
+        return self._together_seconds([s.ir for s in self._submissions])
 
     def _build(
         self,
@@ -168,7 +170,7 @@ class FirstPlan:
         )  # fmt: skip
         kernels = {id(stage.kernel): stage.kernel for stage in plan.stages}
         unbuilt = [k for k in kernels.values() if not is_built(backend, k, options.fp)]
-        takes = _together_seconds(backend, unbuilt)
+        takes = self._together_seconds(unbuilt)
         ended = clock() + takes
         late = ended > end and (run is None or ended > end + run - self._predicted(plan))
         if late or takes > longest:
@@ -197,26 +199,26 @@ class FirstPlan:
                 pair = self._submissions[found.producer], self._submissions[found.consumer]
                 spaces = [global_range(submission) for submission in pair]
                 if spaces[0].ndim == spaces[1].ndim and not any(
-                    space.size <= largest or _work(submission.ir).divisions
+                    space.size <= largest or self._work(submission.ir).divisions
                     for space, submission in zip(spaces, pair, strict=True)
                 ):
                     return True
         return self._is_crossing and clock() >= self._crossing_end
 
+    def _together_seconds(self, kernels: Sequence[Kernel]) -> float:
+        """What kernels are predicted to take to build at once."""
+        program = self._backend.target.build.build_program
+        bodies = [max(self._seconds(kernel) - program, 0.0) for kernel in kernels]
+        return (program if bodies else 0.0) + sum(bodies)
 
-def _together_seconds(backend: Backend, kernels: Sequence[Kernel]) -> float:
-    """What kernels are predicted to take to build at once."""
-    program = backend.target.build.build_program
-    bodies = [max(_seconds(backend, kernel) - program, 0.0) for kernel in kernels]
-    return (program if bodies else 0.0) + sum(bodies)
+    def _seconds(self, kernel: Kernel) -> float:
+        """What a kernel is predicted to take to build."""
+        return self._work(kernel).seconds(self._backend.target.build)
 
+    def _work(self, kernel: Kernel) -> BuildWork:
+        from fusionq.planning.build_cost import build_work  # what is in the caches needs it not
 
-def _seconds(backend: Backend, kernel: Kernel) -> float:
-    """What a kernel is predicted to take to build."""
-    return _work(kernel).seconds(backend.target.build)
-
-
-def _work(kernel: Kernel) -> BuildWork:
-    from fusionq.planning.build_cost import build_work  # what is in the caches needs it not
-
-    return build_work(kernel)
+        known = self._works.get(id(kernel))
+        if known is None:
+            known = self._works[id(kernel)] = kernel, build_work(kernel)
+        return known[1]

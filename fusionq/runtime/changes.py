@@ -159,13 +159,14 @@ def _places_of(
 
 
 def _names_of(arguments: Sequence[tuple[int, Argument]]) -> str:
-    """All names that ``_places_of`` finds; not the text of other expressions, such as ``0``."""
+    """All names that ``_places_of`` finds; not the text of numbers and sums, such as ``0``."""
     names = {a.label for _, a in arguments} | {parameter_of(a) for _, a in arguments}
     parts = {
         n for _, a in arguments if getattr(a, "part", None) for n in (a.label, parameter_of(a))
     }
     whole = {n.rpartition(".")[0] for n in parts}
-    return ", ".join(sorted(filter(str.isidentifier, (names - parts) | whole))) or "none"
+    called = (n for n in (names - parts) | whole if n.replace(".", "_").isidentifier())
+    return ", ".join(sorted(called)) or "none"
 
 
 def _field_of(name: str, buffer: Buffer, argument: ArrayArgument) -> Buffer:

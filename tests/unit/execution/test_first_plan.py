@@ -13,6 +13,9 @@ import fusionq as fq
 from fusionq.backends.reference.backend import ReferenceBackend
 from fusionq.cache.plan_cache import PLANS
 from fusionq.execution import adaptive, first_plan, list_record, planning_time
+from fusionq.execution import compile as compiling
+from fusionq.ir.nodes import Kernel
+from fusionq.planning import build_cost
 from tests.unit.execution.programs import scale
 
 N = 1000
@@ -59,6 +62,15 @@ def run() -> Program:
     return run
 
 
+def builds_take(monkeypatch: pytest.MonkeyPatch, fused: float) -> None:
+    """So many seconds, 0.3 those of single submissions."""
+
+    def seconds(self: first_plan.FirstPlan, kernel: Kernel) -> float:
+        return fused if "fused" in kernel.name else 0.3
+
+    monkeypatch.setattr(first_plan.FirstPlan, "_seconds", seconds)
+
+
 def test_what_is_built_faster_together_runs_together(run: Program) -> None:
     report = run().report
     assert report.strategy == "fused" and report.cache == "miss"
@@ -89,9 +101,7 @@ def test_a_tenth_of_the_time_may_be_planned(run: Program, monkeypatch: pytest.Mo
 def test_what_takes_longer_to_build_is_not_built(
     run: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        first_plan, "_seconds", lambda backend, kernel: 1.0 if "fused" in kernel.name else 0.3
-    )
+    builds_take(monkeypatch, 1.0)
     report = run().report
     assert report.strategy == "unfused" and report.fallback == adaptive.UNTIL_WORTH
 
@@ -109,9 +119,7 @@ def test_on_a_gpu_it_is_what_the_model_chooses_if_that_is_built_soon(
 ) -> None:
     """Launches take microseconds there: the list would run unfused ten thousand times.  Unfused it
     takes 0.6 s to build."""
-    monkeypatch.setattr(
-        first_plan, "_seconds", lambda backend, kernel: seconds if "fused" in kernel.name else 0.3
-    )
+    builds_take(monkeypatch, seconds)
     backend = ReferenceBackend()
     device = replace(backend.target.device, kind="gpu")
     build = replace(backend.target.build, build_program=0.0)
@@ -124,3 +132,45 @@ def test_on_a_gpu_it_is_what_the_model_chooses_if_that_is_built_soon(
         queue.submit(add, N, a, b, c)
     assert fusion.report.strategy == strategy
     assert np.array_equal(c.numpy(), 3 * np.arange(N))
+
+
+def test_what_there_is_to_do_is_counted_once_for_many_submissions_of_a_kernel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counted = []
+    original = build_cost.build_work
+
+    def work(kernel: Kernel) -> build_cost.BuildWork:
+        counted.append(kernel)
+        return original(kernel)
+
+    monkeypatch.setattr(build_cost, "build_work", work)
+    queue = fq.FusionQueue("reference")
+    a, b = (fq.Buffer(np.arange(N, dtype=np.float32)) for _ in range(2))
+    with fq.fusion(queue):
+        for _ in range(8):
+            queue.submit(scale, N, a, b, 2.0)
+            queue.submit(scale, N, b, a, 0.5)
+    assert np.array_equal(a.numpy(), np.arange(N))
+    assert len({id(kernel) for kernel in counted}) == len(counted)
+
+
+def test_one_kernel_that_many_submissions_have_is_planned_once_by_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(first_plan, "STEP", 1e9)  # the list runs unfused
+    planned = []
+    original = compiling._new_plan
+
+    def new_plan(*arguments):  # type: ignore[no-untyped-def]
+        planned.append(arguments)
+        return original(*arguments)
+
+    monkeypatch.setattr(compiling, "_new_plan", new_plan)
+    queue = fq.FusionQueue("reference")
+    a, b = (fq.Buffer(np.arange(N, dtype=np.float32)) for _ in range(2))
+    with fq.fusion(queue) as fusion:
+        for _ in range(3):
+            queue.submit(scale, N, a, b, 2.0)
+    assert fusion.report.strategy == "unfused" and len(planned) == 1
+    assert np.array_equal(b.numpy(), 2 * np.arange(N))
