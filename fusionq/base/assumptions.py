@@ -187,6 +187,9 @@ ASSUMED: dict[str, Assumption] = {
     "stage_seconds": Assumption(
         2e-6, 2e-6, "as launch_seconds; a counter of an H100's grid", "measured"
     ),
+    "alone_seconds": Assumption(
+        2e-7, 1.25e-6, "0.15 to 0.3 µs on a small CPU; a GPU has all its workers", "measured"
+    ),
     "memory_bandwidth": Assumption(
         10e9, 2.9e12, "as launch_seconds; a copy on an H100", "measured"
     ),
@@ -214,6 +217,14 @@ ASSUMED: dict[str, Assumption] = {
     "saved_seconds": Assumption(
         1.5e-4, 1.5e-4, "0.1 to 0.3 s of planning and building on two cores of an EPYC, over 2,000 "
         "runs"
+    ),
+    "own_cache_speedup": Assumption(
+        2.2, 1.0, "1.6 to 4 for eight lists of 16,000 work-items on two cores of an EPYC (Zen 3); "
+        "not asked for on GPUs"
+    ),
+    "others_launches": Assumption(
+        1.0, 0.0, "eight lists of 8 to 64 stages on two cores of an EPYC (Zen 3): 5 µs where runs "
+        "follow each other, 15 to 20 where each is waited for; GPUs start all workers at once"
     ),
     "split_saved_seconds": Assumption(
         5e-5, 5e-5, "0.3 s of building on two cores of an EPYC, over 6,000 launches; not asked for "

@@ -109,6 +109,8 @@ class Costs:
     """Of taking and completing one tile, where it need not wait."""
     stage_seconds: float
     """Of a stage of one tile for each worker, which wait for those of the stage before."""
+    alone_seconds: float
+    """Of an instruction of a persistent kernel with one worker, which waits for nobody."""
     memory_bandwidth: float
     """Of arrays beyond the caches, all workers together."""
     cache_bandwidth: float
@@ -151,6 +153,11 @@ class Costs:
     saved_seconds: float
     """Of each run of a list, that computing halos anew has to be able to save: finding out how, and
     building that, is then earned back by 2,000 runs."""
+    own_cache_speedup: float
+    """The same of a list whose memory stays in the caches that the workers have for themselves."""
+    others_launches: float
+    """Launches that it costs a program which waits for a persistent kernel that this has more than
+    one worker: they begin at different times, and the last one is waited for."""
     split_saved_seconds: float
     """Of each launch, that code of its own for the inside of rows has to save: building the kernel,
     which takes longer, is then earned back by 6,000 launches."""

@@ -213,8 +213,10 @@ def _persistent(
     bindings: Sequence[Binding],
     extra: Callable[[Schedule], Sequence[Binding]],
 ) -> PersistentLaunch:
+    from fusionq.execution.fitting_workers import chosen_workers
     from fusionq.megakernel.launch import PersistentLaunch
 
+    choose = chosen_workers(backend)
     return PersistentLaunch(
-        backend, program, stage.kernel, stage.sources, bindings, extra=extra
+        backend, program, stage.kernel, stage.sources, bindings, choose=choose, extra=extra
     )

@@ -26,7 +26,7 @@ from fusionq.ir.nodes import (
     TileWait,
 )
 from fusionq.ir.types import FLOAT32, INT64, UINT32
-from fusionq.megakernel.launch import PersistentLaunch
+from fusionq.megakernel.launch import ChosenWorkers, PersistentLaunch, all_workers
 from fusionq.megakernel.tiling import Assignment, Tiling
 from fusionq.passes.sources import ArgumentSource, ParamSource, QueueSource
 
@@ -81,13 +81,19 @@ def measure(backend: Backend) -> Costs | None:
     step_times = stable(lambda: tuple([times(launch) for launch in launches]))
     if step_times is None:
         return None
-    single, many = step_times
+    single, many, alone = step_times
     if many <= single:  # somebody else had a core
         return None
     instruction = (many - single) / (_STAGES * (_TILES - 1))
     start = costs.start_launches * launch
     stage = max((single - start) / _STAGES, instruction)
-    return replace(costs, instruction_seconds=instruction, stage_seconds=stage)
+    by_one = max((alone - launch) / _STAGES, instruction / _TILES)
+    return replace(
+        costs,
+        instruction_seconds=instruction,
+        stage_seconds=stage,
+        alone_seconds=min(by_one, stage),
+    )
 
 
 def stable(measured: Rounds) -> tuple[float, ...] | None:
@@ -178,12 +184,15 @@ def _most_in_time(seconds: Callable[[int], float], least: int, most: int) -> int
 
 
 def _persistent(backend: Backend) -> list[PersistentLaunch]:
-    """A persistent kernel with a tile for each worker, and one with ``_TILES`` of them."""
+    """A persistent kernel with a tile for each worker, one with ``_TILES`` of them, and one with a
+    single worker."""
     target = backend.target
     kernel, sources = _steps()
     program = backend.build(kernel, "strict")
 
-    def over(tiles: int, assignment: Assignment) -> PersistentLaunch:
+    def over(
+        tiles: int, assignment: Assignment, choose: ChosenWorkers = all_workers
+    ) -> PersistentLaunch:
         n = tiles * target.worker_size
         memory = [backend.allocate(4 * n) for _ in range(2)]
         for block in memory:
@@ -191,10 +200,14 @@ def _persistent(backend: Backend) -> list[PersistentLaunch]:
         bindings: list[Binding] = [*(_vector(block, n) for block in memory), 1.0, 1.0, n]
         bindings += [0] * (len(sources) - len(bindings))  # the queue's own
         tiling = Tiling(((target.worker_size,),) * _STAGES, 1, assignment)
-        return PersistentLaunch(backend, program, kernel, sources, bindings, tiling=tiling)
+        return PersistentLaunch(backend, program, kernel, sources, bindings, tiling, choose)
 
     workers = target.resident_workers
-    return [over(workers, "turns"), over(_TILES * workers, "tickets")]
+    return [
+        over(workers, "turns"),
+        over(_TILES * workers, "tickets"),
+        over(1, "turns", lambda *_: 1),
+    ]
 
 
 def _vector(allocation: Allocation, length: int) -> ArrayBinding:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
 from fusionq.backends.base import ArrayBinding, Backend, Binding
 from fusionq.cache.plan_cache import BuiltPlan
+from fusionq.execution.fitting_workers import chosen_workers
 from fusionq.megakernel.launch import schedule_for, target_of
 from fusionq.planning.plan import ArgumentSource, ExtentSource, ParamSource, RangeSource
 
@@ -21,7 +22,8 @@ def make_schedules(backend: Backend, built: BuiltPlan, submissions: Sequence[Sub
                 for param, source in zip(stage.kernel.params, stage.sources, strict=False)
                 if (binding := _binding(source, submissions)) is not None
             }
-            schedule_for(stage.kernel, bindings, target_of(backend, program))
+            target = target_of(backend, program)
+            schedule_for(stage.kernel, bindings, target, None, chosen_workers(backend))
 
 
 def _binding(source: ParamSource, submissions: Sequence[Submission]) -> Binding | None:

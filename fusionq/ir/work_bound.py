@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from math import inf, prod
 
 from fusionq.ir.interval_arithmetic import Interval, arithmetic
 from fusionq.ir.nodes import (
+    ArrayParam,
     Assign,
     Binary,
     Call,
@@ -39,38 +40,63 @@ Shapes = Mapping[str, Sequence[int]]
 class WorkBound:
     """How many operations a kernel takes at most.  What no extent changes is counted once."""
 
-    __slots__ = ("_each", "_kernel", "_latest", "is_persistent")
+    __slots__ = ("_each", "_kernel", "_latest", "_persistent")
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
-        self.is_persistent = False
+        self._persistent: Persistent | None = None
         self._latest: tuple[Shapes, int, float] = {}, 0, 0.0
-        """What a work-item does by the shapes and the work-items of the latest launch."""
+        """What a work-item does by the shapes and the work-items of the latest launch; of a
+        persistent kernel, what all do."""
+        self._each = inf
         if kernel.body and isinstance(persistent := kernel.body[0], Persistent):
-            self.is_persistent = True
-            codes = [_operations(code.kernel, {}, None) for code in persistent.codes]
-            self._each = sum(codes[stage.code] for stage in persistent.stages)
+            self._persistent = persistent
         else:
             self._each = _operations(kernel, {}, None)
 
     @property
+    def is_persistent(self) -> bool:
+        """Whether it is that of a persistent kernel."""
+        return self._persistent is not None
+
+    @property
     def depends_on_shapes(self) -> bool:
         """Whether ``operations`` needs the shapes."""
-        return self.is_persistent or self._each == inf
+        return self._each == inf
 
     def operations(self, items: int, shapes: Shapes) -> float:
         """Operations of ``items`` work-items, about, or more; infinite where a loop's end depends
         on more than constants, extents and ids.  Of a persistent kernel: every stage over all
         elements of its arrays."""
-        if self.is_persistent:
-            return self._each * sum(prod(shape) for shape in shapes.values())
         each = self._each
         if each == inf:
             *known, each = self._latest
             if known != [shapes, items]:
-                each = _operations(self._kernel, shapes, items)
+                if self._persistent is not None:
+                    each = _of_stages(self._persistent, shapes)
+                else:
+                    each = _operations(self._kernel, shapes, items)
                 self._latest = shapes, items, each
-        return items * each
+        return each if self.is_persistent else items * each
+
+
+def _of_stages(body: Persistent, shapes: Shapes) -> float:
+    """Operations of all stages, each over all elements of its arrays."""
+    arrays = [
+        [(k, p.name) for k, p in enumerate(code.kernel.params) if isinstance(p, ArrayParam)]
+        for code in body.codes
+    ]
+    known: dict[Hashable, float] = {}
+    total = 0.0
+    for stage in body.stages:
+        own = {name: shapes[stage.arguments[k]] for k, name in arrays[stage.code]}
+        kind = stage.code, *own.values()
+        if kind not in known:
+            elements = sum(map(prod, own.values()))
+            kernel = body.codes[stage.code].kernel
+            known[kind] = elements * _operations(kernel, own, elements)
+        total += known[kind]
+    return total
 
 
 def _operations(kernel: Kernel, shapes: Shapes, items: int | None) -> float:

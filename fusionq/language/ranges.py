@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 from operator import index
 
@@ -121,8 +122,13 @@ class NdRange:
         return prod(self.global_range)
 
 
+_of_int = lru_cache(256)(Range)
+
+
 def as_range(value: Range | Sequence[int] | int) -> Range:
     """``value`` as a Range: an int or a tuple stands for one."""
+    if type(value) is int:
+        return _of_int(value)
     if isinstance(value, Range):
         return value
     if isinstance(value, (tuple, list)):

@@ -14,8 +14,10 @@ def assigned_lists(
     stage: Integers, tiling: Tiling, workers: int, work: Sequence[int]
 ) -> tuple[Integers, Integers]:
     """Each worker's instructions, in order, one list after the other; ``work``: what each stage
-    takes in terms of others."""
-    if tiling.assignment == "tickets" or workers == 1:
+    takes in terms of others.  A single worker has a list, whatever the tiling says."""
+    if workers == 1:
+        return np.array([0, len(stage)], np.int64), np.arange(len(stage))
+    if tiling.assignment == "tickets":
         return np.empty(0, np.int64), np.empty(0, np.int64)
     if tiling.assignment == "stages":
         worker = np.concatenate(

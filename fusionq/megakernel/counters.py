@@ -59,6 +59,11 @@ def counters_of(
     return tuple(found), line
 
 
+def no_counters(stages: Sequence[TiledStage]) -> tuple[tuple[Counters, ...], int]:
+    """Those of a single worker, which does one instruction after the other: none."""
+    return tuple([Counters((1,) * len(stage.count), -1, -1) for stage in stages]), q.FIRST_COUNTER
+
+
 def _few(
     wanted: Sequence[TileBox], shared: tuple[int, ...], count: tuple[int, ...]
 ) -> tuple[int, ...]:

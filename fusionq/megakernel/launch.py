@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,7 @@ class _KnownSchedule(NamedTuple):
     memory: int
     target: Target
     tiling: Tiling | None
+    choose: ChosenWorkers
     schedule: Schedule
 
 
@@ -53,6 +54,15 @@ LATEST, LARGEST = 8, 1 << 16
 made before anybody waits for it, and one that several queues launch."""
 
 _latest: deque[_KnownSchedule] = deque(maxlen=LATEST)
+
+ChosenWorkers: TypeAlias = Callable[[Kernel, Mapping[str, Binding], Target], int]
+"""How many workers a persistent kernel has that is bound so, of those that a target's device runs
+at once."""
+
+
+def all_workers(kernel: Kernel, bindings: Mapping[str, Binding], target: Target) -> int:
+    """As many as run at once."""
+    return target.resident_workers
 
 
 def target_of(backend: Backend, program: Program) -> Target:
@@ -68,9 +78,11 @@ def schedule_for(
     bindings: Mapping[str, Binding],
     target: Target,
     tiling: Tiling | None = None,
+    choose: ChosenWorkers = all_workers,
 ) -> Schedule:
     """The schedule on ``target`` of a persistent kernel whose parameters are bound so; ``tiling``:
-    other than it would choose.  Of arrays only the shapes count."""
+    other than it would choose; ``choose``: says for how many of the target's workers.  Of arrays
+    only the shapes count."""
     body = kernel.body[0]
     assert isinstance(body, Persistent)
     params = [
@@ -86,10 +98,13 @@ def schedule_for(
         binding = bindings.get(param.name)
         if isinstance(param, ArrayParam) and isinstance(binding, ArrayBinding):
             memory += prod(binding.shape) * param.dtype.nbytes
-    wanted = params, memory, target, tiling
+    wanted = params, memory, target, tiling, choose
     for known in tuple(_latest):
         if known.body is body and known[1:-1] == wanted:
             return known.schedule
+    workers = choose(kernel, bindings, target)
+    if workers != target.resident_workers:
+        target = replace(target, resident_workers=workers)
     schedule = make_schedule(body, params, memory, target, tiling)
     if len(schedule.stage) <= LARGEST:
         _latest.append(_KnownSchedule(body, *wanted, schedule))
@@ -153,13 +168,14 @@ class PersistentLaunch:
         sources: Sequence[ParamSource],
         bindings: Sequence[Binding],
         tiling: Tiling | None = None,
+        choose: ChosenWorkers = all_workers,
         extra: Callable[[Schedule], Sequence[Binding]] = lambda plan: (),
     ) -> None:
         body = kernel.body[0]
         assert isinstance(body, Persistent)
         target = target_of(backend, program)
         by_name = {p.name: b for p, b in zip(kernel.params, bindings, strict=False)}
-        plan = self.plan = schedule_for(kernel, by_name, target, tiling)
+        plan = self.plan = schedule_for(kernel, by_name, target, tiling, choose)
         self.scheduling = _parameters(body).scheduling
         """The parameters that the schedule was made for."""
         self._name = kernel.name

@@ -17,7 +17,7 @@ from fusionq.ir.nodes import ArrayParam, Persistent
 from fusionq.ir.walk import takes_work_groups
 from fusionq.ir.work_bound import WorkBound
 from fusionq.megakernel.assignment import assigned_lists
-from fusionq.megakernel.counters import Counters, counters_of
+from fusionq.megakernel.counters import Counters, counters_of, no_counters
 from fusionq.megakernel.evaluate import Integers
 from fusionq.megakernel.order import instructions, waves
 from fusionq.megakernel.tiles import TileBox, TiledStage, boxes, extents_of, tiled
@@ -272,7 +272,10 @@ def _order_of(
         found = known.get(key)
         if found is not None:
             return found
-    counters, lines = counters_of(stages, waits, few and tiling.block == 1)
+    if workers == 1:
+        counters, lines = no_counters(stages)
+    else:
+        counters, lines = counters_of(stages, waits, few and tiling.block == 1)
     wave = waves(stages, waits, tiling.block, tiling.rows)
     stage, tile = instructions(stages, wave, tiling.block)
     starts, assigned = assigned_lists(stage, tiling, workers, work)
@@ -335,7 +338,9 @@ def _words(
         record[q.SHARED : q.SHARED + ndim] = own.shared
         record[q.COUNTERS], record[q.TOTAL] = own.first, own.total
         record[q.BODY] = parts[use.code]
-        record[q.WAITS], record[q.WAITED] = len(use.producers), waited + len(waits)
+        # A single worker has done all that comes before.
+        record[q.WAITS] = len(use.producers) if workers > 1 else 0
+        record[q.WAITED] = waited + len(waits)
         records += record
         for producer, (form, _) in zip(use.producers, forms.of_codes[use.code], strict=True):
             waits += [form << q.FORM_SHIFT | producer, *(0,) * forms.values]

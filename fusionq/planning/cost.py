@@ -12,7 +12,8 @@ the one before, a handover for each stage. Its work is the same, but without wha
 rule out for the inside of tiles, and accesses are faster there, without masks, and where each
 worker has the same part of every stage, which then stays in its own cache; what lanes do one after
 the other is slower. Where tiles wait for few others, the arrays are streamed once for each block of
-stages.
+stages.  It has as few workers as do its stages soonest: a single one hands nothing over, and its
+launch has no other to wait for.
 
 The costs are the target's.  What is computed beside accesses and functions is not counted: it made
 no difference to how well the model fits.  All of that is coarse, so ``MARGIN`` asks for more than a
@@ -22,6 +23,7 @@ little.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log2
 
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import Target
@@ -158,14 +160,19 @@ def _launched(stages: Sequence[StageWork], work: ListWork, target: Target) -> fl
 def _persistent(work: ListWork, target: Target) -> float:
     """Seconds of one persistent kernel."""
     costs, stages = target.costs, work.stages
+    if work.nbytes <= target.kept_bytes and not costs.chain_seconds:
+        near = stays_near(work.nbytes, target)
+        parts = [
+            persistent_part(s.inside, s.whole, s.items, s.groups, near, target) for s in stages
+        ]
+        workers, soonest = fewest_workers(parts, target)
+        if workers < target.resident_workers:
+            return soonest
     seconds = 0.0
     for stage in stages:
-        speedup = 1.0 if stage.inside is None else costs.interior_speedup
-        if work.affinity and stage.tiles >= target.resident_workers:
-            speedup *= costs.affinity_speedup
-        done = stage.inside or stage.whole
-        accessed, serial = done.accessed / speedup, done.serial * costs.serial_slowdown
-        busy = _busy(Work(accessed, done.functions, serial), stage.tiles, target)
+        near = work.affinity and stage.tiles >= target.resident_workers
+        done = _in_tiles(stage.inside, stage.whole, near, target)
+        busy = _busy(done, stage.tiles, target)
         seconds += busy if work.pipelined else max(busy, _streamed(stage, work, target))
     if work.pipelined and work.nbytes > target.held_bytes:
         blocks = -(-len(stages) // work.block)
@@ -177,6 +184,68 @@ def _persistent(work: ListWork, target: Target) -> float:
     if work.block == 1:
         seconds += costs.stage_seconds * len(stages)
     return costs.start_launches * costs.launch_seconds + seconds
+
+
+MANY_MARGIN = 1.1
+"""How much sooner more workers have to end: they take what others could use, and wait for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersistentPart:
+    """A stage of a persistent kernel: the ``seconds`` of a single worker, and into how many
+    ``parts`` for others it can be cut, at most."""
+
+    seconds: float
+    parts: int
+
+
+def stays_near(nbytes: int, target: Target) -> bool:
+    """Whether a list's memory stays in the cache that a worker has for itself."""
+    return nbytes <= target.worker_cache_bytes
+
+
+def persistent_part(
+    inside: Work | None, whole: Work, items: int, groups: int | None, near: bool, target: Target
+) -> PersistentPart:
+    """The stage of ``items`` work-items, in so many work-groups if these are fixed, which do
+    ``whole`` together, or most of them ``inside``, in the caches; ``near``: in a worker's own."""
+    done = _in_tiles(inside, whole, True, target)
+    if near:
+        done = Work(done.accessed / target.costs.own_cache_speedup, done.functions, done.serial)
+    return PersistentPart(_busy(done, 1, target), groups or -(-items // target.worker_size))
+
+
+def fewest_workers(
+    stages: Sequence[PersistentPart], target: Target
+) -> tuple[int, float]:
+    """With how many workers ``stages`` that follow each other end soonest, by the model, and the
+    seconds of the launch.  What is handed over to others takes the longer, the more there are."""
+    costs, most = target.costs, target.resident_workers
+    found, soonest = 1, 0.0
+    workers = 1
+    while True:
+        share = log2(workers) / log2(most) if most > 1 else 0.0
+        each = costs.alone_seconds + share * (costs.stage_seconds - costs.alone_seconds)
+        start = 1.0 if workers == 1 else costs.start_launches + costs.others_launches
+        seconds = start * costs.launch_seconds + each * len(stages)
+        seconds += sum(s.seconds / max(min(s.parts, workers), 1) for s in stages)
+        if workers == 1 or seconds * MANY_MARGIN < soonest:
+            found, soonest = workers, seconds
+        if workers == most:
+            return found, soonest
+        workers = min(2 * workers, most)
+
+
+def _in_tiles(inside: Work | None, whole: Work, near: bool, target: Target) -> Work:
+    """What a stage of a persistent kernel does, in terms of launches' work; ``near``: each worker
+    has had the same part in the stage before."""
+    costs = target.costs
+    speedup = 1.0 if inside is None else costs.interior_speedup
+    if near:
+        speedup *= costs.affinity_speedup
+    done = inside or whole
+    serial = done.serial * costs.serial_slowdown
+    return Work(done.accessed / speedup, done.functions, serial)
 
 
 def tile_seconds(work: Work, operations: float, target: Target) -> float:

@@ -48,7 +48,7 @@ def list_work(
     body = plan.kernel.body[0]
     assert isinstance(body, Persistent)
     arrays, integers = _arguments(questions, plan.kernel, plan.sources)
-    insides = [_inside(code, target) for code in body.codes]
+    insides = [inside_tiles(code, target) for code in body.codes]
     reducing = [_reducing(code, target) for code in body.codes]
     known: dict[Hashable, tuple[int, Work, Work | None]] = {}
     found: list[tuple[int, Work, Work | None]] = []
@@ -99,7 +99,7 @@ def list_work(
     return ListWork(stages, whole, pipeline is not None, tiling.block, tiling.assignment == "turns")
 
 
-def _inside(code: StageCode, target: Target) -> Kernel | None:
+def inside_tiles(code: StageCode, target: Target) -> Kernel | None:
     """What most work-items of a persistent kernel's stage do, if that is less than its kernel."""
     body, interior = parted(code)
     if _is_by_vectors(code, target):
@@ -130,7 +130,7 @@ def _reducing(code: StageCode, target: Target) -> _Reducing | None:
     if found is None:
         return None
     own = replace(code, kernel=with_reductions(code.kernel, found))
-    inside = _inside(own, target) or own.kernel
+    inside = inside_tiles(own, target) or own.kernel
     return _Reducing(inside, code.reduced, found.arrays[0].shape[0])
 
 

@@ -200,7 +200,9 @@ class FusionQueue(NotCopied):
             if entry is None:
                 entry = state.admit(known_by, kernel, range, args)
             if values:
-                check_values(entry, values)
+                fitting = entry.fitting
+                if fitting is None or tuple(values) not in fitting:
+                    check_values(entry, values)
             if depends_on is not NO_EVENTS:
                 if call is None:
                     call = CallArguments()

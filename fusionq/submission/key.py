@@ -34,6 +34,8 @@ def range_or_none(range: Any) -> Range | NdRange | None:
     """``range`` as a Range or an NdRange, another package's as ours; None where that is neither,
     for the checks to refuse.  (8.0 equals 8, and must not pass for it.)"""
     try:
+        if type(range) is tuple:
+            return _range_of(*range)
         if type(range) is int:
             return _range_of(range)
         range = counterpart(range)
@@ -42,7 +44,7 @@ def range_or_none(range: Any) -> Range | NdRange | None:
         return None
 
 
-_range_of = lru_cache(256)(as_range)
+_range_of = lru_cache(256, typed=True)(Range)
 
 
 def sort_argument(

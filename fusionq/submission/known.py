@@ -100,6 +100,9 @@ class KnownSubmission:
     """The user's function with the call after which the arguments are called, and at which
     ``instruction`` that is."""
     instruction: int = -1
+    fitting: set[tuple[ScalarValue, ...]] | None = None
+    """Scalars that have been checked, where something has to be; of the types of this submission.
+    Nobody need ask about them again."""
 
     @property
     def submission(self) -> Submission:

@@ -23,6 +23,7 @@ from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import LaunchShape
 from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.memory.storage import Storage
+from fusionq.submission.packed_values import PackedValues
 
 if TYPE_CHECKING:
     from fusionq.megakernel.schedule import Schedule
@@ -131,6 +132,7 @@ class PreparedRun:
         "movable",
         "moves",
         "one",
+        "packed",
         "plan_depends_on_scalars",
         "pointers",
         "profiled",
@@ -179,6 +181,8 @@ class PreparedRun:
         """The storages that the launches use, once each, of the list's array arguments."""
         self.bound_values: list[ScalarValue] = []
         """The scalar arguments' values in the launches."""
+        self.packed: PackedValues | None = None
+        """The same as bytes, when they have been compared."""
         self.rebinds = 0
         """How often one of them has got another value."""
         self.setters: list[list[tuple[PreparedLaunch, str]]] = []
@@ -240,7 +244,7 @@ class PreparedRun:
         other.plan_depends_on_scalars = self.plan_depends_on_scalars
         other.pointers, other.scheduling = self.pointers, self.scheduling
         other.checks = []
-        other.bound_values = self.bound_values.copy()
+        other.bound_values, other.packed = self.bound_values.copy(), self.packed
         other.setters = []
         if self.setters:
             same = {id(old): new for old, new in zip(self.launches, launches, strict=True)}
@@ -327,6 +331,8 @@ class PreparedRun:
     ) -> bool:
         """Give the launches other scalar values, which ``submissions`` have.  False, and nothing
         done, where the plan does not hold for them."""
+        if self.packed is not None and self.packed.are(values):
+            return True
         bound = self.bound_values
         changed = [
             k
@@ -334,6 +340,8 @@ class PreparedRun:
             if value is not bound[k] and not _is_same(value, bound[k])
         ]
         if not changed:
+            if self.packed is None:
+                self.packed = PackedValues.of(bound)
             return True
         if self.scheduling and not self.scheduling.isdisjoint(changed):
             return False
@@ -355,6 +363,7 @@ class PreparedRun:
         for launch, name in self.setters[k]:
             launch.set_scalar(name, value)
         self.bound_values[k] = value
+        self.packed = None
         self.rebinds += 1
         CHANGES.latest = object()
 

@@ -13,15 +13,23 @@ from fusionq.base.errors import ArgumentError
 from fusionq.base.units import shown
 from fusionq.submission.known import KnownSubmission
 
+MOST_FITTING = 256
+"""Scalars of a submission that are remembered as fitting."""
+
 
 def check_values(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:
     """ArgumentError if scalars of a known submission do not fit: see ``check_bounds``, and those
     with which an index certainly leaves its array."""
-    if entry.bounds:
-        check_bounds(entry, values)
     known = entry.sized or entry
+    if not entry.bounds and not known.rests_on:
+        return
+    check_bounds(entry, values)
     if known.rests_on and known.integers(values) not in known.passed:
         known.check_again(known, values)
+    fitting = entry.fitting
+    if fitting is None or len(fitting) >= MOST_FITTING:
+        fitting = entry.fitting = set()
+    fitting.add(tuple(values))
 
 
 def check_bounds(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:

@@ -14,6 +14,7 @@ import pytest
 import fusionq as fq
 from fusionq.base.errors import MegakernelStalled
 from fusionq.codegen import queue_layout as q
+from fusionq.execution import fitting_workers
 from fusionq.megakernel.launch import PersistentLaunch
 from tests.unit.megakernel.cases import blur, reverse
 
@@ -42,6 +43,14 @@ def made(
 
     monkeypatch.setattr(PersistentLaunch, "__init__", remembered)
     yield found
+
+
+@pytest.fixture(autouse=True)
+def _all_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A single worker, which is enough for so few work-items, would wait for nobody."""
+    monkeypatch.setattr(
+        fitting_workers, "workers_for", lambda kernel, bindings, target: target.resident_workers
+    )
 
 
 def start() -> tuple[fq.Buffer, fq.Buffer]:

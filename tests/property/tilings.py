@@ -44,10 +44,14 @@ def random_tilings(seed: int) -> Iterator[None]:
         return Tiling(tiles, block, generator.choice(ASSIGNMENTS))
 
     def scheduled(
-        kernel: Kernel, bindings: Mapping[str, Binding], target: Target, *others: object
+        kernel: Kernel,
+        bindings: Mapping[str, Binding],
+        target: Target,
+        tiling: Tiling | None = None,
+        choose: launch.ChosenWorkers = launch.all_workers,
     ) -> schedule.Schedule:
         workers = replace(target, resident_workers=generator.choice(WORKERS))
-        return schedule_for(kernel, bindings, workers, *others)
+        return schedule_for(kernel, bindings, workers, tiling)
 
     schedule_for = launch.schedule_for
     with pytest.MonkeyPatch.context() as patch:

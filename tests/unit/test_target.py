@@ -36,7 +36,7 @@ from tests.unit.targets import REFERENCE, TWO_CORES, device
 
 ROOT = Path(__file__).parents[2]
 MEASURED = {
-    "launch_seconds", "instruction_seconds", "stage_seconds", "memory_bandwidth",
+    "launch_seconds", "instruction_seconds", "stage_seconds", "alone_seconds", "memory_bandwidth",
     "cache_bandwidth",
 }  # fmt: skip
 
@@ -318,6 +318,7 @@ def test_a_device_is_measured() -> None:
         costs = backend.target.costs
     assert 1e-8 < costs.launch_seconds < 1
     assert 0 < costs.instruction_seconds <= costs.stage_seconds
+    assert 0 < costs.alone_seconds <= costs.stage_seconds
     assert 1e6 < costs.memory_bandwidth <= costs.cache_bandwidth < 1e15
     assert costs.serial_slowdown == backend.target.costs.serial_slowdown
 

@@ -218,7 +218,8 @@ class _Instructions:
         stage = self._stages[instruction[0]]
         first, last = self._items(instruction)
         boxes = stage.boxes(_int64(first), _int64(last))
-        for producer, box in zip(stage.producers, boxes, strict=True):
+        count = self._records[instruction[0]][q.WAITS]
+        for producer, box in list(zip(stage.producers, boxes, strict=True))[:count]:
             record = self._records[producer]
             if box is None:
                 yield record[q.TOTAL], prod(record[q.COUNT :][: q.DIMS])

@@ -131,7 +131,8 @@ class SyclLaunch:
         if program.work.depends_on_shapes:
             arrays = zip(program.kernel.params, bindings, strict=False)
             shapes = {p.name: b.shape for p, b in arrays if isinstance(b, ArrayBinding)}
-        weight = PERSISTENT_WEIGHT if program.work.is_persistent else 1.0
+        several = shape.global_range != shape.local_range
+        weight = PERSISTENT_WEIGHT if program.work.is_persistent and several else 1.0
         self._operations = weight * program.work.operations(prod(shape.global_range), shapes)
         self._global = list(shape.global_range)
         self._local = list(shape.local_range)

@@ -127,7 +127,7 @@ def test_a_persistent_kernel_counts_its_stages() -> None:
                     queue.submit(shifted, SIZE, *((a, b) if step % 2 else (b, a)))
             (stage,) = f.report.plan.stages
             assert f.report.strategy == "megakernel"
-            found.append(WorkBound(stage.kernel).operations(16, {"a": (SIZE,), "b": (SIZE,)}))
+            found.append(WorkBound(stage.kernel).operations(16, {"a": (SIZE,), "out": (SIZE,)}))
     assert found[1] == 2 * found[0] > SIZE * 4
 
 

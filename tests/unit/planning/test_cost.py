@@ -173,6 +173,8 @@ BEYOND = ListWork(tuple(replace(LARGE, launch=k) for k in range(8)), 1 << 28, Tr
 
 
 def of(work: ListWork, **costs: float) -> Estimate:
+    """With all workers: a single one would take long."""
+    costs = {"alone_seconds": 1.0, **costs}
     target = replace(TWO_CORES, costs=replace(TWO_CORES.costs, **costs))
     return estimate(work, target)
 
@@ -192,6 +194,17 @@ def test_what_makes_the_persistent_kernel_slower(work: ListWork) -> None:
     ):
         assert slower.persistent > base.persistent
     assert of(changed(work, tiles=80)).sequence == base.sequence
+
+
+def test_a_single_worker_is_predicted_too() -> None:
+    small = changed(IN_CACHE, items=1 << 10, whole=Work(1 << 10, 0.0))
+    costs = TWO_CORES.costs
+    assert of(small, alone_seconds=2e-7).persistent < of(small).persistent
+    assert of(small, alone_seconds=4e-7).persistent == pytest.approx(
+        of(small, alone_seconds=2e-7).persistent + len(small.stages) * 2e-7
+    )
+    slower = of(small, alone_seconds=2e-7, stage_seconds=2 * costs.stage_seconds)
+    assert slower.persistent == of(small, alone_seconds=2e-7).persistent
 
 
 @pytest.mark.parametrize("work", [IN_CACHE, BEYOND])

@@ -11,6 +11,7 @@ import pytest
 import fusionq as fq
 from fusionq.backends import processors
 from fusionq.backends.sycl.backend import SyclBackend
+from fusionq.execution import fitting_workers
 
 RUNS, STEPS, POINTS = 40, 16, 4096
 
@@ -31,6 +32,14 @@ def steps(queue: fq.FusionQueue, strategy: str, a: fq.Buffer, b: fq.Buffer) -> f
             a, b = b, a
     fusion.event.wait()
     return fusion
+
+
+@pytest.fixture(autouse=True)
+def _all_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A single worker would not have to share."""
+    monkeypatch.setattr(
+        fitting_workers, "workers_for", lambda kernel, bindings, target: target.resident_workers
+    )
 
 
 @pytest.fixture
