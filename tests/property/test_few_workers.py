@@ -104,7 +104,7 @@ def early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another worker costs so little that some thousand work-items have several."""
 
     def costs(backend: Any) -> Costs:
-        few = {"stage_seconds": 1.5e-6, "alone_seconds": 1e-8, "launch_seconds": 1e-7}
+        few = {"stage_seconds": 5e-7, "alone_seconds": 1e-8, "launch_seconds": 1e-7}
         return replace(backend.target.costs, **few)
 
     monkeypatch.setattr(fitting_workers, "known_costs", costs)

@@ -91,6 +91,8 @@ class PersistentPicture:
         static = len(schedule.starts) > 0
         text = _ASSIGNMENTS[schedule.tiling.assignment if static else "tickets"]
         text += " (tickets if not all workers run at once)" if static else " (tickets)"
+        if schedule.workers == 1:
+            text = "the worker does all, in order"
         page.text(MARGIN, top + 0.29, text, 8, DIM)
         self._rows.draw(page, top + _HEAD)
         top += _HEAD + self._rows.height + _GAP
