@@ -191,17 +191,21 @@ def _persistent_cubin(text: str, architecture: str, options: tuple[str, ...]) ->
     then spills little: outside of the loops over work-items, that is.  Where loops do several
     work-items at once, fewer workers have as much in flight, and all of them no registers for it
     (H100, a stencil of three points: 1056, 792 and 528 workers 214, 128 and 147 µs).  No fewer
-    registers where tables leave room for few workers."""
+    registers where tables leave room for few workers.
+
+    Builds take seconds, so that few registers are not tried where a thread takes so many more by
+    itself that it would spill too much, four bytes each: so did all 52 of 62 kernels."""
     from fusionq.codegen.cuda.workers import LARGE_TABLES, part_resident
     from fusionq.codegen.tile_loop import TOGETHER
 
+    free = compiled(text, architecture, options)
     if LARGE_TABLES in text:
-        return compiled(text, architecture, options)
-    if TOGETHER not in text:
+        return free
+    beyond = free.resources.registers - _REGISTERS_OF_HALF // 2
+    if TOGETHER not in text and 0 < beyond <= _SPILLED_BY_ALL // 4:
         most = compiled(text, architecture, (*options, part_resident(1)))
         if most.resources.spill_stores <= _SPILLED_BY_ALL:
             return most
-    free = compiled(text, architecture, options)
     if free.resources.registers <= _REGISTERS_OF_HALF:
         return free
     half = compiled(text, architecture, (*options, part_resident(2)))
