@@ -29,6 +29,7 @@ from fusionq.runtime.built_together import BuiltTogether
 from fusionq.runtime.event import usable_dependences
 from fusionq.runtime.prepared_launches import launch_prepared
 from fusionq.runtime.queue_cache import QueueCache
+from fusionq.runtime.steady_blocks import SteadyBlocks, blocks_of
 from fusionq.submission.known import KnownSubmission, use_numbers
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import CallArguments, PreparedRun, RunChooser
@@ -70,8 +71,8 @@ class Launcher:
     """
 
     __slots__ = (
-        "__weakref__", "_built", "_in_flight", "_preparing", "_timed", "after", "backend", "cache",
-        "last_event", "profiler",
+        "__weakref__", "_built", "_in_flight", "_preparing", "_steady", "_timed", "after",
+        "backend", "cache", "last_event", "profiler",
     )  # fmt: skip
 
     def __init__(self, backend: Backend, cache: QueueCache) -> None:
@@ -88,8 +89,15 @@ class Launcher:
         self.profiler: Profiler | None = None
         """Where runs come from while a profile is taken."""
         self._built = BuiltTogether()
+        self._steady: SteadyBlocks | None = None
+        """What launches the last list once more, where it can be told to."""
         for listener in launcher_listeners:
             listener(self)
+
+    def clear(self) -> None:
+        """Forget what was prepared."""
+        self.cache.clear()
+        self._steady = None
 
     def run_list(self, pending: SubmissionList, options: FusionOptions) -> None:
         """Run a list as its plan says.  NotPrepared; DeviceError and ArgumentError of its
@@ -97,6 +105,7 @@ class Launcher:
         cache = self.cache
         if cache.stale:
             cache.drop_stale()
+            self._steady = None
         try:
             if self.profiler is not None and pending.entries:
                 self._bring(pending.memory)
@@ -114,7 +123,17 @@ class Launcher:
         except NOT_PREPARED as error:
             raise NotPrepared(error) from error
         run.last_use = next(use_numbers)
+        steady = self._steady
+        if steady is not None and steady.run is run:
+            launched = steady.launch(self, pending)
+            if launched is not None:
+                pending.end(run, options, launched)
+                return
+        else:
+            steady = self._steady = blocks_of(run)
         events = self._launch(run, run.used(pending.memory), pending.foreign, pending.depends)
+        if steady is not None:
+            steady.launched(pending)
         pending.end(run, options, events)
 
     def _next(

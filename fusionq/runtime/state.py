@@ -93,7 +93,8 @@ class QueueState:
             self.list = pending = SubmissionList(owner or self)
             if owner is None:
                 QUEUES.append(self)
-            CHANGES.latest = object()
+            pending.began_after = CHANGES.latest
+            CHANGES.latest = pending.began = object()
             return pending
 
     def _no_fusion(self) -> FusionStateError:
@@ -395,7 +396,7 @@ class QueueState:
             self.abort("the queue was closed")
             self.closed = True
             CHANGES.latest = object()
-            self.launcher.cache.clear()
+            self.launcher.clear()
             self.temporaries.clear()
         if wait:
             self.wait()

@@ -105,10 +105,10 @@ class SubmissionList:
     """
 
     __slots__ = (
-        "_admission", "_operands", "_scalars", "asked", "cache", "calls_elsewhere", "depends",
-        "ended", "entries", "error", "errors", "events", "fallback", "foreign", "is_kept",
-        "launched", "left_out", "memory", "next_launch", "numbers", "options", "owner", "run",
-        "stage_of", "timings", "values", "waits_for",
+        "_admission", "_operands", "_scalars", "asked", "began", "began_after", "cache",
+        "calls_elsewhere", "depends", "ended", "entries", "error", "errors", "events", "fallback",
+        "foreign", "is_kept", "launched", "left_out", "memory", "next_launch", "numbers", "options",
+        "owner", "run", "stage_of", "timings", "values", "waits_for",
     )  # fmt: skip
 
     def __init__(self, owner: ListOwner | None) -> None:
@@ -152,6 +152,10 @@ class SubmissionList:
         self.calls_elsewhere: dict[int, Call] = {}
         """Of submissions that another call of the user's had made before, which gave the arguments'
         names, the calls that made them here."""
+        self.began: object = None
+        """The change that fusion mode's beginning was (``base.changes``), where it has begun so."""
+        self.began_after: object = None
+        """The latest before."""
         self._admission: dict[str, float] | None = None
         self._operands: list[Operands] = []
         self._scalars: ListScalars | None = None

@@ -13,6 +13,7 @@ from fusionq.cache.plan_cache import PLANS
 from fusionq.memory import fusing_queues
 from fusionq.memory.fusing_queues import QUEUES
 from fusionq.planning import planner
+from tests.unit.runtime.launched_again import LaunchedAgain, repeatable_launches
 
 
 @functools.cache
@@ -46,6 +47,13 @@ def queue(target: str | None) -> Iterator[fq.FusionQueue]:
         warnings.simplefilter("ignore", fq.FusionAborted)
         q.close()
     assert not QUEUES
+
+
+@pytest.fixture(params=["launched", "launched again"])
+def again(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[LaunchedAgain]:
+    """Those of the lists in the test: with the device's launches, and with such as can be told to
+    run again."""
+    return [] if request.param == "launched" else repeatable_launches(monkeypatch)
 
 
 @pytest.fixture

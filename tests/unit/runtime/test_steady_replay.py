@@ -5,98 +5,18 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.backends.base import DeviceEvent, PreparedLaunch
 from fusionq.base.changes import CHANGES
 from fusionq.memory import fusing_queues
 from fusionq.runtime.state import QueueState
-from fusionq.submission.run import PreparedRun
 from tests.unit.runtime.conftest import empty, floats, interrupted_behind, lock_is_free
 from tests.unit.runtime.kernels import increment, scale
 
-
-class Latest:
-    """The event of the latest of some launches."""
-
-    native = None
-    event: DeviceEvent
-    number = 0
-
-    def wait(self) -> None:
-        self.event.wait()
-
-    @property
-    def complete(self) -> bool:
-        return self.event.complete
-
-    def times(self) -> None:
-        return None
-
-
-class LaunchedAgain:
-    """Lets a launch be repeated as CUDA graphs are, and is what counts its launches."""
-
-    def __init__(self, launch: Callable[[], DeviceEvent]) -> None:
-        self._launch = launch
-        self.latest = Latest()
-        self.events: list[DeviceEvent] = [self._launch]  # numbers begin with 1
-        self.others = 0
-        self.late: list[int] = []
-        self.status = 0
-        self.submitted = 0
-        self.stream = self
-
-    def enqueue(self) -> int:
-        if self.status:
-            return self.status
-        self.latest.event = self._launch()
-        self.events.append(self.latest.event)
-        return 0
-
-    def enqueue_after(self, status: int) -> None:
-        self.late.append(status)
-        self.status = 0
-        self.enqueue()
-
-    def include_others(self) -> None:
-        self.others += 1
-
-    def event_of(self, number: int) -> DeviceEvent:
-        return self.events[number]
-
-
-@pytest.fixture(params=["launched", "launched again"], autouse=True)
-def again(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[LaunchedAgain]:
-    """Those of the lists in the test: with the device's launches, and with such as can be told to
-    run again."""
-    made: list[LaunchedAgain] = []
-    if request.param == "launched":
-        return made
-    has_launches = PreparedRun.has_launches
-
-    class Repeatable:
-        def __init__(self, inner: PreparedLaunch) -> None:
-            self._inner = inner
-
-        def __getattr__(self, name: str) -> object:
-            return getattr(self._inner, name)
-
-        def again(self) -> LaunchedAgain:
-            made.append(LaunchedAgain(self._inner.launch))
-            return made[-1]
-
-    def with_repeatable(run: PreparedRun, *args) -> None:
-        has_launches(run, *args)
-        if run.single is not None:
-            run.single = Repeatable(run.single)
-
-    monkeypatch.setattr(PreparedRun, "has_launches", with_repeatable)
-    return made
+pytestmark = pytest.mark.usefixtures("again")
 
 
 @pytest.fixture
