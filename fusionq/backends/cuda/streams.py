@@ -77,29 +77,32 @@ class Stream:
         """Block until all that was launched has run; DeviceError, which names the kernels, if one
         of them failed.  Ctrl-C ends the wait, and the KeyboardInterrupt says what is still
         running."""
-        submitted = self.submitted
-        self.device.make_current()
-        with self.errors_named("waiting for the GPU"):
-            if self.is_captured:  # a question would end that
-                raise DeviceError("a stream that is being captured cannot be waited for")
+        submitted, device = self.submitted, self.device
+        device.make_current()
+        driver = load_driver()
+        status, captured = driver.cuStreamIsCapturing(self.native)
+        if not (status or captured or device.lost is not None):
             try:
-                self._poll()
+                status = self._poll(driver)
             except KeyboardInterrupt as interrupt:
-                tell_running(interrupt, self.device.name, self.in_flight())
+                tell_running(interrupt, device.name, self.in_flight())
                 raise
+        if status or captured or device.lost is not None:  # else nothing has an error to name
+            with self.errors_named("waiting for the GPU"):
+                checked("the GPU's work failed", (status,))
+                raise DeviceError("a stream that is being captured cannot be waited for")
         self._done(submitted)
 
-    def _poll(self) -> None:
-        """Ask in turns whether all has run.  The driver's own wait keeps all Python threads from
-        running, and signals' handlers."""
-        driver = load_driver()
+    def _poll(self, driver: Any) -> Any:
+        """Ask in turns whether all has run; the driver's status when it has, or has failed.  The
+        driver's own wait keeps all Python threads from running, and signals' handlers."""
         not_ready = driver.CUresult.CUDA_ERROR_NOT_READY
         start = time.perf_counter()
         while (status := driver.cuStreamQuery(self.native)[0]) == not_ready:
             waited = time.perf_counter() - start
             if waited > POLLED_SECONDS:
                 time.sleep(min(waited * SLEPT, LONGEST_SLEEP))
-        checked("the GPU's work failed", (status,))
+        return status
 
     @property
     def is_captured(self) -> bool:
@@ -136,7 +139,8 @@ class Stream:
                 StreamWork(other.device, other.handle).order_before(self.handle)
 
     def _done(self, number: int) -> None:
-        self.completed = max(self.completed, number)
+        if number > self.completed:
+            self.completed = number
         if self.completed == self.submitted:
             self.names.clear()
 
