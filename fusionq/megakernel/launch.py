@@ -150,14 +150,15 @@ class PersistentLaunch:
     """A persistent kernel with its arguments; see ``PreparedLaunch``.
 
     Each launch has an epoch of its own, so that nothing has to be reset: the host gives it, but
-    where the workers count launches themselves.  Launches of one queue do not overlap, and every
-    object has its own control memory.  ``extra`` gives the values of the
-    kernel's last parameters, which have no source, from the schedule.
+    where the workers count launches themselves.  Those of a single worker all have the first one:
+    nothing is counted in them, and that the worker follows its list was decided by the first.
+    Launches of one queue do not overlap, and every object has its own control memory.  ``extra``
+    gives the values of the kernel's last parameters, which have no source, from the schedule.
     """
 
     __slots__ = (
-        "_backend", "_control", "_epoch", "_inner", "_labels", "_last", "_name", "_reported",
-        "_schedule", "_stall", "plan", "scheduling",
+        "_alone", "_backend", "_control", "_epoch", "_inner", "_labels", "_last", "_name",
+        "_reported", "_schedule", "_stall", "plan", "scheduling",
     )  # fmt: skip
 
     def __init__(
@@ -181,7 +182,8 @@ class PersistentLaunch:
         self._name = kernel.name
         self._labels = [stage.label for stage in body.stages]
         self._backend = backend
-        self._epoch = 0
+        self._alone = plan.workers == 1
+        self._epoch = int(self._alone)
         self._last: DeviceEvent | None = None
         self._reported = False
         self._schedule = backend.allocate(plan.words.nbytes)
@@ -195,7 +197,7 @@ class PersistentLaunch:
         own: dict[str, Binding] = {
             "schedule": _vector(self._schedule, len(plan.words)),
             "control": _vector(self._control, plan.control_words),
-            "epoch": 0,
+            "epoch": self._epoch,
             "spin_limit": target.spin_limit,
         }
         bound = [
@@ -215,6 +217,9 @@ class PersistentLaunch:
     def launch(self, depends: Sequence[DeviceEvent] = ()) -> DeviceEvent:
         """Enqueue; returns at once.  The event's ``wait`` raises MegakernelStalled if a wait inside
         the kernel ran out; so does the next launch if nobody has been told."""
+        if self._alone:
+            self._last = event = self._inner.launch(depends)
+            return event
         self.begin()
         event = self._inner.launch(depends)
         self.launched(event)
@@ -228,6 +233,8 @@ class PersistentLaunch:
     def begin(self) -> None:
         """Get ready for the next launch; MegakernelStalled if the one before has stalled and
         nobody has been told."""
+        if self._alone:
+            return
         if self._epoch == 0xFFFFFFFF or self._stall.is_set(self._last):
             self._renew()
         self._epoch += 1
@@ -255,7 +262,7 @@ class PersistentLaunch:
 
     def check(self) -> None:
         """Raise MegakernelStalled if a launch that has ended has stalled."""
-        if not self._stall.may_be_set:
+        if self._alone or not self._stall.may_be_set:
             return
         stall = self._stall.words(self._last)
         if not stall[q.FLAG]:

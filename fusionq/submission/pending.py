@@ -200,7 +200,10 @@ class SubmissionList:
             else:
                 self.memory = memory
             if values:
-                self.values = _joined(self.values, values)
+                if self.values:
+                    self.values += values  # type: ignore[operator]  # a list while it grows
+                else:
+                    self.values = values
             if call is not None:
                 self.foreign = _joined(self.foreign, call.foreign)
                 if call.depends:
