@@ -35,6 +35,9 @@ def range_or_none(range: Any) -> Range | NdRange | None:
     for the checks to refuse.  (8.0 equals 8, and must not pass for it.)"""
     try:
         if type(range) is tuple:
+            for extent in range:
+                if type(extent) is not int:  # which may have another value the next time
+                    return Range(*range)
             return _range_of(*range)
         if type(range) is int:
             return _range_of(range)
@@ -44,7 +47,7 @@ def range_or_none(range: Any) -> Range | NdRange | None:
         return None
 
 
-_range_of = lru_cache(256, typed=True)(Range)
+_range_of = lru_cache(256)(Range)
 
 
 def sort_argument(

@@ -41,6 +41,22 @@ def test_tuples_as_ranges_are_known_by_the_types_of_their_extents(queue: fq.Fusi
     assert out.numpy().tolist() == [[6], [6]]
 
 
+class Rows:
+    """An integer that changes."""
+
+    value = 0
+
+    def __index__(self) -> int:
+        return self.value
+
+
+def test_extents_that_change_are_asked_each_time(queue: fq.FusionQueue) -> None:
+    out, rows = fq.Buffer(np.zeros((3, 1), np.int64)), Rows()
+    for rows.value in (3, 1, 2, 1):
+        queue.submit(fill, (rows, 1), 10 + rows.value, out)
+    assert out.numpy().tolist() == [[11], [12], [13]]
+
+
 def test_nd_ranges_of_ints(queue: fq.FusionQueue) -> None:
     assert fq.NdRange(8, 4) == fq.NdRange(fq.Range(8), (4,))
     for wrong in (True, 8.0, -8):
