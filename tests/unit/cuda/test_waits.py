@@ -89,7 +89,7 @@ def test_an_error(stream: streams.Stream, answers: SimpleNamespace) -> None:
 
 def test_the_context_is_lost(stream: streams.Stream, answers: SimpleNamespace) -> None:
     answers.asked = [driver.CUresult.CUDA_ERROR_ILLEGAL_ADDRESS]
-    with pytest.raises(fq.DeviceError, match=r"while waiting for the GPU.*in flight on cuda:0: sca"):
+    with pytest.raises(fq.DeviceError, match=r"while waiting for the GPU.*on cuda:0: scale"):
         stream.wait()
     with pytest.raises(DeviceLost, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
         stream.wait()
