@@ -126,9 +126,9 @@ ASSUMED: dict[str, Assumption] = {
     "least_split_share": Assumption(0.75, 0.75, f"{_BY_HAND}: the rest is done under masks"),
     # Overlapped tiles
     "overlapped_cache_share": Assumption(
-        2, 4, "of nine programs out of cache, seven took 0.83 to 0.97 of the time that they took with "
-        "a quarter, which cuts rows of three dimensions in two; two as long: two cores of an EPYC "
-        "(Zen 3, 512 KiB of L2 each), November 2026; as worker_cache_share"
+        2, 4, "of nine programs out of cache, seven took 0.83 to 0.97 of the time that they took "
+        "with a quarter, which cuts rows of three dimensions in two; two as long: two cores of an "
+        "EPYC (Zen 3, 512 KiB of L2 each), November 2026; as worker_cache_share"
     ),
     "largest_overlapped_tile": Assumption(1 << 15, 1 << 15, _BY_HAND),
     "tile_rows": Assumption(64, 64, _BY_HAND),

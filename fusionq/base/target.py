@@ -400,7 +400,7 @@ class Target:
     """Rows of the large stages' tiles for each of a small stage's."""
 
     worker_cache_share: int
-    """One part in so many of a worker's cache is for the tiles that it keeps from stage to stage."""
+    """One part in so many of a worker's cache is for tiles that it keeps from stage to stage."""
     block_cache_share: int
     """One part in so many of a worker's cache is for a tile of each of its stages in a block:
     stages of time steps share their arrays, so that less is needed."""
