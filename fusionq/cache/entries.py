@@ -24,6 +24,7 @@ from fusionq.base.options import FusionOptions
 from fusionq.base.target import FloatMode, Target
 from fusionq.cache.disk import disk_store
 from fusionq.cache.keys import digest
+from fusionq.cache.list_keys import structure_digest
 from fusionq.cache.relocation import Place, absolute, relative
 from fusionq.cache.serialise import MalformedData, decode, encode
 from fusionq.cache.sharing import packed, unpacked
@@ -32,7 +33,6 @@ from fusionq.codegen.device_source import DeviceSource
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.verifier import VerificationError
 from fusionq.planning.plan import Plan
-from fusionq.planning.structure import structure_text
 
 T = TypeVar("T")
 
@@ -195,13 +195,8 @@ def _structure(
     kind: str, submissions: Sequence[Submission], options: FusionOptions, target: Target
 ) -> Callable[[], str | None]:
     def key() -> str | None:
-        texts: dict[str, int] = {}
-        for submission in submissions:
-            if submission.text is None:
-                return None
-            texts.setdefault(submission.text.digest, len(texts))
-        which = tuple([texts[s.text.digest] for s in submissions if s.text is not None])
-        return digest(kind, tuple(texts), which, structure_text(submissions, options, target))
+        structure = structure_digest(submissions, target)
+        return None if structure is None else digest(kind, structure, options.of_plan)
 
     return key
 

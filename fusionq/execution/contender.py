@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
+from fusionq.base.frozen import dataclass
 from fusionq.base.options import Strategy
 
 Candidate: TypeAlias = Strategy
@@ -26,7 +27,7 @@ many are remembered.  Beside two busy processes on two cores 0.7 of the runs wer
 where launches took 0.7: by the shortest it was the fastest."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Contender:
     """A candidate: ``awaited`` from the background, ``ready`` to run, ``slower`` than another, or
     ``left out`` for ``reason``."""

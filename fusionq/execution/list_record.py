@@ -11,15 +11,17 @@ import atexit
 import os
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import Sized, Submission
 from fusionq.analysis.validity import largest_extent
 from fusionq.backends.base import Backend, DeviceEvent, Stopwatch
+from fusionq.base.frozen import dataclass
 from fusionq.base.options import FusionOptions
 from fusionq.cache.learned import keep_learned, kept_learned, learned_key
+from fusionq.cache.list_keys import structure_digest
 from fusionq.cache.plan_cache import PLANS, BuiltPlan
 from fusionq.execution.candidates import as_auto, need_not_be_made, superfluous
 from fusionq.execution.compile import plans_key
@@ -30,7 +32,6 @@ from fusionq.execution.run_times import Sample, TimedEvent, WatchedRun, WatchedS
 from fusionq.execution.trials import Trials
 from fusionq.memory.fusing_queues import LOCK
 from fusionq.planning.plan import Plan
-from fusionq.planning.structure import structure_text
 from fusionq.submission.run import PreparedRun
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ MOST_KEPT_AT_END = 64
 """Unfinished records that are written when the program ends."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class ListRecord:
     """Of lists of one structure and size class."""
 
@@ -331,12 +332,14 @@ def kept_record_key(
     backend: Backend, submissions: tuple[Submission, ...], options: FusionOptions
 ) -> str | None:
     """The same for the disk; None where nothing about a kernel is kept there."""
-    texts = tuple([s.text.digest for s in submissions if s.text is not None])
-    if len(texts) < len(submissions):
+    try:
+        structure = structure_digest(submissions, backend.target)
+    except (TypeError, OSError):
+        return None
+    if structure is None:
         return None
     size_class = largest_extent(submissions).bit_length()
-    structure = structure_text(submissions, options, backend.target)
-    return learned_key((texts, structure, backend.keep_domain, size_class))
+    return learned_key((structure, options.of_plan, backend.keep_domain, size_class))
 
 
 def new_record(

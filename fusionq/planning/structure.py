@@ -49,12 +49,10 @@ def structure_of(
     return parts, aliasing, order, numbers.get(0), options.of_plan
 
 
-def structure_text(
-    submissions: Sequence[Submission], options: FusionOptions, target: Target
-) -> Hashable:
-    """The same with the target, and with the forms' contents, once each, which mean the same in
-    every process."""
-    parts, *others = structure_key(submissions, options)
+def structure_text(submissions: Sequence[Submission], target: Target) -> Hashable:
+    """The same with the target in place of options, and with the forms' contents, once each, which
+    mean the same in every process."""
+    parts, *others, _ = structure_key(submissions, FusionOptions())
     forms: dict[SubmissionForm, str] = {}
     named = [
         forms.setdefault(p, f"form {len(forms)}") if isinstance(p, SubmissionForm) else p

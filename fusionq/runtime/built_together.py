@@ -25,14 +25,17 @@ class BuiltTogether:
         nobody keeps, need nothing any more."""
         if not any([self._is_new(entry) for entry in pending.entries]):
             return
-        new = [(entry, call) for entry, call in pending.calls() if self._is_new(entry)]
+        new = {
+            (entry, tuple(call.values)): SubmissionList.of([entry], call)
+            for entry, call in pending.calls()
+            if self._is_new(entry)
+        }
         self._met.update([entry.deferred.operands.form for entry, _ in new])
         if len(new) > 1:
             from fusionq.execution.compile import build_alone
 
-            lists = [SubmissionList.of([entry], call).submissions() for entry, call in new]
             with suppress(DeviceError):
-                build_alone(backend, lists, pending.admission)
+                build_alone(backend, [one.submissions() for one in new.values()], pending.admission)
 
     def _is_new(self, entry: KnownSubmission) -> bool:
         if entry.plain is not None:
