@@ -104,8 +104,9 @@ def _by_the_first_lane(
         f"{c.workers.group_barrier};",
         "fq_instruction = fq_told[0];",
         "if (fq_instruction < 0) break;",
+        *c.workers.lane_anew,
         *decoded(c),
-        "const int fq_counted = (int)fq_told[1];",
+        *([] if c.workers.lane_anew else ["const int fq_counted = (int)fq_told[1];"]),
         *(f"const {c.int64} {end} = fq_told[{k}];" for k, end in enumerate(ends, 2)),
     ]
 
@@ -160,11 +161,24 @@ def near_tables(c: QueueWords, words: int, cells: int, lanes: int) -> str:
 """
 
 
+def read_again(c: QueueWords) -> list[str]:
+    """Before the barrier behind a tile's work, what counting it needs, where that would live in
+    registers through the work of tiles that need all of them: a load of what a thread has stored
+    for want of registers takes as long as any other, since caches forget with each acquire."""
+    if not c.workers.lane_anew:
+        return []
+    done = f"(int)(fq_told[0] >> {q.TILE_BITS})"
+    return [f"const int fq_counted = (int)fq_told[1], fq_stage_done = {done};"]
+
+
 def publication(c: QueueWords, lanes: int) -> str:
     """Counts a tile as done.  Where the first lane gets the next instruction meanwhile, the last
     one does it: what all have stored has to be seen by others first, which takes long."""
+    record = "fq_record"
+    if c.workers.lane_anew:
+        record = f"fq_stages + {q.HEADER} + {q.RECORD} * fq_stage_done"
     if c.workers.first_lane_takes:
-        return f"if (fq_lane == {lanes - 1}) fq_publish(fq_record, fq_control, fq_counted);"
+        return f"if (fq_lane == {lanes - 1}) fq_publish({record}, fq_control, fq_counted);"
     return "if (fq_lane == 0) fq_publish(fq_record, fq_control, fq_counter(fq_record, fq_tile));"
 
 

@@ -25,6 +25,7 @@ from fusionq.codegen.instruction_loop import (
     loop_head,
     near_tables,
     publication,
+    read_again,
     told_memory,
     told_row,
 )
@@ -258,9 +259,10 @@ class _PersistentPrinter:
         over = ""
         if self.workers.rings is not None:
             over = f"    if (fq_lane == 0) {self.workers.rings.over}\n"
+        again = "".join(f"        {line}\n" for line in read_again(self.words))
         return f"""\
         }}
-        {barrier};
+{again}        {barrier};
 {self.records.publish}{behind}    }}
 {over}\
     if ({last}) fq_skip_tickets(fq_schedule, fq_control);

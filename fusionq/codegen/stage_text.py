@@ -17,6 +17,7 @@ from fusionq.codegen.interior import parted, whole_rows
 from fusionq.codegen.jammed_loops import JammedLoops, jammed_loops
 from fusionq.codegen.kernel_body import GroupLoop, StatementLines, statement_lines
 from fusionq.codegen.loads_ahead import LoadsAhead
+from fusionq.codegen.loads_together import with_loads_together
 from fusionq.codegen.local_places import groups_at_once, local_places
 from fusionq.codegen.opposite_steps import has_opposite_steps
 from fusionq.codegen.private_reductions import (
@@ -274,12 +275,7 @@ class StageText:
             kernel, kept = streamed(kernel, streams, rings.slot_bytes, size)
             code = replace(code, kernel=kernel)
             around = slot_lines(streams, rings, dialect.scalars)
-        body, _ = parted(code)
-        ahead = LoadsAhead(
-            kernel, local_range, self.loads_at_once, unwritten, frozenset(code.apart)
-        )
-        body = ahead.rewritten(body)
-        kernel = ahead.kernel
+        kernel, body = self._loads_first(code, unwritten, bool(streams))
         place = f"({LOCAL} + {local_places(kernel)[1]} * (fq_lane / {size}))"
         of_group = GroupLoop(None, place if at_once > 1 else LOCAL, None, around)
         lines = statement_lines(kernel, [body], dialect, self.helpers, (), of_group, kept)
@@ -287,6 +283,26 @@ class StageText:
         # The next work-group's local arrays lie where this one's do.
         behind = [f"{groups.barrier(False, True)};"] if local_memories(kernel) else []
         return lines, loop.lines([*lines.arrays, *lines.bodies[0], *behind])
+
+    def _loads_first(
+        self, code: StageCode, unwritten: frozenset[str], streams: bool
+    ) -> tuple[Kernel, Body]:
+        """The kernel of ``code`` and its statements, with loads of several iterations ahead of what
+        is done with them.  Where rings leave a multiprocessor few threads, each wait for memory of
+        a stage that reads no rings shows: there loops of any length and step load together, as in
+        launches."""
+        kernel = code.kernel
+        body, _ = parted(code)
+        assert code.local_range is not None
+        if self.words.workers.rings is not None and not streams:
+            together = with_loads_together(kernel, body, self.loads_at_once)
+            if together is not None:
+                return together, together.body
+        ahead = LoadsAhead(
+            kernel, code.local_range, self.loads_at_once, unwritten, frozenset(code.apart)
+        )
+        body = ahead.rewritten(body)
+        return ahead.kernel, body
 
     def _statements(
         self,

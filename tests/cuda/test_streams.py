@@ -13,7 +13,7 @@ from fusionq.base.errors import MegakernelStalled
 from fusionq.codegen import queue_layout as q
 from fusionq.megakernel.launch import PersistentLaunch
 from tests.conformance.test_persistent import control_words, made
-from tests.unit.cuda.test_streams import product
+from tests.unit.cuda.test_streams import product, weighed
 
 __all__ = ["made"]
 
@@ -87,6 +87,36 @@ def test_loops_of_one_stage(queue: fq.FusionQueue, widths: tuple[int, int]) -> N
     for one, other in zip(*results, strict=True):
         assert np.isfinite(one).all() and one.any()
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("count", [0, 1, 100, 119, 2048, 2100])
+def test_stages_that_read_no_rows(queue: fq.FusionQueue, count: int) -> None:
+    """Their loops load for many iterations together, what is left over under masks; replays have
+    other numbers of iterations."""
+    width = 2176
+    rng = np.random.default_rng(count)
+    weights = [fq.Buffer(matrix(rng, 2 * 128, width)) for _ in range(4)]
+    start = rng.standard_normal(width).astype(np.float32)
+    results = []
+    for strategy in ("unfused", "megakernel"):
+        x, y = fq.Buffer(start), fq.Buffer(np.flip(start).copy())
+        sums = fq.Buffer(np.zeros(STAGES // 2, np.float32))
+        with fq.fusion(queue, strategy=strategy, require=strategy == "megakernel") as f:
+            for k in range(STAGES):
+                space = fq.NdRange((128, 128), (1, 128))
+                queue.submit(product, space, weights[k % 4], x, y)
+                x, y = y, x
+                if k % 16 == 0:
+                    one = fq.NdRange((8, 128), (1, 128))
+                    queue.submit(weighed, one, count, x, y, sums[k // 2 : k // 2 + 8])
+        for more in (count, 130):
+            f.replay(count=more)
+            results.append((x.numpy().copy(), y.numpy().copy(), sums.numpy().copy()))
+    assert "together_1_0" in str(f.report.device_source)
+    for unfused, fused in zip(results[:2], results[2:], strict=True):
+        for one, other in zip(unfused, fused, strict=True):
+            assert np.isfinite(one).all() and (one.any() or count == 0)
+            np.testing.assert_array_equal(one, other)
 
 
 @fq.kernel

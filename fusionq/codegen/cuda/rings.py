@@ -161,7 +161,11 @@ class CudaRings:
         return [
             f"__shared__ unsigned long long fq_ring_barriers[{2 * self.slots * self.count}];",
             "__shared__ volatile unsigned fq_ring_over;",
-            "if (fq_lane == 0) fq_ring_over = 0;",
+            "__shared__ bool fq_ring_used;",
+            "if (fq_lane == 0) {",
+            "    fq_ring_over = 0;",
+            "    fq_ring_used = fq_static;",
+            "}",
             "fq_ring_begin(fq_ring_barriers, fq_lane);",
             "__syncthreads();",
             f"const int fq_ring_number = fq_lane < {self.lanes}",
@@ -187,7 +191,7 @@ class CudaRings:
         ]
 
     over = "fq_ring_over = 1;"
-    streams = "FQ_STREAMS && fq_static"
+    streams = "FQ_STREAMS && fq_ring_used"
     parameter = "fq_ring& fq_slots"
     argument = "fq_slots"
     parameters = "fq_ring& fq_slots, fq_ring& fq_behind, int& fq_filled, int fq_ring_number"

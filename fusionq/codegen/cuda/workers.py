@@ -113,7 +113,10 @@ class CudaWorkers:
     def __init__(self, rings: CudaRings | None = None) -> None:
         self.rings = rings
         self.group_barrier = "__syncthreads()"
+        self.lane_anew: tuple[str, ...] = ()
         if rings is not None:
+            read = 'asm volatile("mov.u32 %0, %tid.x;" : "=r"(fq_lane));'
+            self.lane_anew = ("int fq_lane;", read)
             self.group_barrier = f"__barrier_sync_count({_BARRIER}, {rings.lanes})"
 
     def fitted(self, body: Persistent, target: Target) -> tuple[CudaWorkers, Target]:

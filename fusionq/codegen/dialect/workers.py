@@ -77,6 +77,11 @@ class Workers(Protocol):
     """How many lanes, the first ones, poll counters at once, where the first one gets the next
     instruction: those of a sub-group.  1: that one alone."""
 
+    lane_anew: tuple[str, ...]
+    """Lines that declare ``fq_lane`` for an instruction as a number that the compiler takes for
+    another than the last, where a worker's threads need all registers for the work: else it keeps
+    what follows of the lane for each stage through the work of all others.  None elsewhere."""
+
     pause: str
     """A statement that the loops that poll have in each iteration, or nothing."""
 

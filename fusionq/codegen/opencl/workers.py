@@ -25,6 +25,7 @@ class OpenCLWorkers:
     group_barrier = "sub_group_barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)"
     first_lane_takes = False
     pollers = 1
+    lane_anew: tuple[str, ...] = ()
     pause = ""
     inline_function = "__attribute__((always_inline)) static"
     outlined_function = "FQ_OUTLINED"

@@ -278,15 +278,88 @@ for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_gr
 }
 }
 
+static __device__ __forceinline__ void fq_stage_1(
+    const int fq_lane,
+    const long long fq_first_0, const long long fq_last_0,
+    const long long fq_first_1, const long long fq_last_1,
+    const long long count,
+    const float* x,
+    const float* y,
+    float* out) {
+unsigned fq_turn = 0;
+const int fq_item = fq_lane % 128;
+const long long fq_begin_0 = fq_first_0 / 1;
+const long long fq_many_0 = fq_last_0 / 1 - fq_begin_0 + 1;
+const int fq_local_0 = fq_item / 128;
+const long long fq_begin_1 = fq_first_1 / 128;
+const long long fq_many_1 = fq_last_1 / 128 - fq_begin_1 + 1;
+const int fq_local_1 = fq_item % 128;
+for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_group += 4) {
+    const long long fq_group_0 = fq_begin_0 + (fq_group / fq_many_1);
+    const long long fq_group_1 = fq_begin_1 + fq_group % fq_many_1;
+    const long long fq_id_0 = fq_group_0 * 1 + fq_local_0;
+    const long long fq_id_1 = fq_group_1 * 128 + fq_local_1;
+    float together_1_0[16];
+    float together_1_1[16];
+    // weighed
+    float own = 0.0f;
+    if ((long long)(int)(long long)fq_local_1 < count && count <= 2147483647) {
+        const int together_count_1 = (int)((unsigned)(int)((unsigned)(int)count - (int)(long long)fq_local_1 - 1) / (unsigned)(int)128ll) + 1;
+        for (long long together_turn_1 = 0; together_turn_1 < (long long)(together_count_1 & -16); together_turn_1 += 16) {
+            #pragma unroll 16
+            for (int ahead_turn_together_1_0 = 0; ahead_turn_together_1_0 < 16; ahead_turn_together_1_0++) {
+                together_1_0[ahead_turn_together_1_0] = x[(int)((unsigned)(int)(long long)fq_local_1 + (unsigned)(int)(together_turn_1 + (long long)ahead_turn_together_1_0) * (int)128ll)];
+                together_1_1[ahead_turn_together_1_0] = y[(int)((unsigned)(int)(long long)fq_local_1 + (unsigned)(int)(together_turn_1 + (long long)ahead_turn_together_1_0) * (int)128ll)];
+            }
+            #pragma unroll 16
+            for (int ahead_turn_together_1_1 = 0; ahead_turn_together_1_1 < 16; ahead_turn_together_1_1++) {
+                own = own + together_1_0[ahead_turn_together_1_1] * together_1_1[ahead_turn_together_1_1];
+            }
+        }
+        for (long long together_turn_1 = (long long)(together_count_1 & -16); together_turn_1 < (long long)together_count_1; together_turn_1 += 16) {
+            #pragma unroll 16
+            for (int ahead_turn_together_1_0 = 0; ahead_turn_together_1_0 < 16; ahead_turn_together_1_0++) {
+                together_1_0[ahead_turn_together_1_0] = x[(int)((unsigned)(int)(long long)fq_local_1 + (unsigned)(int)(together_turn_1 + (long long)ahead_turn_together_1_0 < (long long)together_count_1 ? together_turn_1 + (long long)ahead_turn_together_1_0 : together_turn_1) * (int)128ll)];
+                together_1_1[ahead_turn_together_1_0] = y[(int)((unsigned)(int)(long long)fq_local_1 + (unsigned)(int)(together_turn_1 + (long long)ahead_turn_together_1_0 < (long long)together_count_1 ? together_turn_1 + (long long)ahead_turn_together_1_0 : together_turn_1) * (int)128ll)];
+            }
+            #pragma unroll 16
+            for (int ahead_turn_together_1_1 = 0; ahead_turn_together_1_1 < 16; ahead_turn_together_1_1++) {
+                if (together_turn_1 + (long long)ahead_turn_together_1_1 < (long long)together_count_1) {
+                    own = own + together_1_0[ahead_turn_together_1_1] * together_1_1[ahead_turn_together_1_1];
+                }
+            }
+        }
+    } else {
+        const long long k_start = (long long)(int)(long long)fq_local_1;
+        const long long k_step = 128;
+        const unsigned long long k_count = fq_range_length(k_start, count, k_step);
+        #pragma unroll 16
+        for (unsigned long long k_turn = 0; k_turn < k_count; k_turn++) {
+            const long long k = (long long)(k_start + k_turn * (unsigned long long)k_step);
+            own = own + x[(int)k] * y[(int)k];
+        }
+    }
+    const float reduced = fq_worker_reduce_add_f32_128(own, fq_turn);
+    const float total = reduced;
+    if ((int)(long long)fq_local_1 == 0) {
+        out[(int)(long long)fq_id_0] = total / (1.0f + fabsf(total));
+    }
+}
+}
+
     __shared__ unsigned long long fq_ring_barriers[72];
     __shared__ volatile unsigned fq_ring_over;
-    if (fq_lane == 0) fq_ring_over = 0;
+    __shared__ bool fq_ring_used;
+    if (fq_lane == 0) {
+        fq_ring_over = 0;
+        fq_ring_used = fq_static;
+    }
     fq_ring_begin(fq_ring_barriers, fq_lane);
     __syncthreads();
     const int fq_ring_number = fq_lane < 512
         ? fq_lane / 128 : (fq_lane - 512) / 32;
     fq_ring fq_slots = {
-        fq_near_bytes + 55424 + fq_ring_number * 36864,
+        fq_near_bytes + 55552 + fq_ring_number * 36864,
         fq_shared_address(fq_ring_barriers + 18 * fq_ring_number), 0};
     if (fq_lane >= 512) {
         if (FQ_STREAMS && fq_static && fq_lane % 32 == 0) {

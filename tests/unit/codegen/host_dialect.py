@@ -252,6 +252,7 @@ class _Workers:
     group_barrier = "host_barrier()"
     first_lane_takes = True
     pollers = 4
+    lane_anew: tuple[str, ...] = ()
     pause = "sched_yield();"
     inline_function = "static inline __attribute__((always_inline))"
     outlined_function = "static"

@@ -190,6 +190,7 @@ class MarkerWorkers:
     group_barrier = "WORKER_GROUP_BARRIER()"
     first_lane_takes = False
     pollers = 1
+    lane_anew: tuple[str, ...] = ()
     pause = "PAUSE();"
     inline_function = "INLINE"
     outlined_function = "OUTLINED"
