@@ -43,6 +43,7 @@ from fusionq.execution.list_record import (
     record_key,
 )
 from fusionq.execution.machine_load import is_busy
+from fusionq.execution.moved_runs import MovedRuns
 from fusionq.execution.planning_time import PlanningStopped
 from fusionq.execution.run_timer import RunTimer
 from fusionq.execution.run_times import Launch, Sample
@@ -147,6 +148,8 @@ class AdaptiveList:
         self._runs: dict[Candidate, tuple[tuple[KnownSubmission, ...], PreparedRun]] = {}
         """With the list that each was prepared for: others, of equal sizes, ask too
         (``PreparedRun.elsewhere``)."""
+        self._moved = MovedRuns(backend)
+        """The same for lists of temporaries."""
         self._compared: tuple[tuple[KnownSubmission, ...], object] = (), None
         """The list last compared with others, and the record's sizes then."""
         self._sample: tuple[Candidate, Sample] | None = None
@@ -415,6 +418,10 @@ class AdaptiveList:
         ahead = self._bound_ahead(name, pending, timings)
         if ahead is not None:
             return ahead
+        moved = self._moved.run_for(name, pending)
+        plans = self._record.plans.get(name, ())
+        if moved is not None and any(built is moved.built for built in plans):
+            return moved
         trials = self._record.trials
         found = self._built(name, pending, timings)
         if found is None:
@@ -433,6 +440,7 @@ class AdaptiveList:
         if name != trials.best and trials.chosen is None:
             trials.costs.prepared(perf_counter() - begun)
         self._runs[name] = (*pending.entries,), run
+        self._moved.keep(name, run, pending)
         return run
 
     def _bound_ahead(

@@ -9,7 +9,15 @@ import fusionq as fq
 from fusionq.execution import adaptive, list_record
 from fusionq.execution import compile as compiling
 from fusionq.execution import prepare as preparing
-from tests.unit.execution.adaptive_lists import Immediate, Joined, Program, Times, chosen_of
+from tests.unit.execution.adaptive_lists import (
+    Immediate,
+    Joined,
+    Program,
+    Times,
+    bound_where_wanted,
+    chosen_of,
+)
+from tests.unit.execution.programs import scale
 
 
 class Temporaries(Program):
@@ -130,3 +138,56 @@ def test_submissions_that_nobody_keeps_are_not_looked_up_to_be_built_together(
     for _ in range(5):
         program.run()
     assert not built
+
+
+def test_launches_are_bound_once_for_lists_in_other_memory(
+    background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Persistent kernels are bound for each list."""
+    background.binds = False
+    prepared = bound_where_wanted(monkeypatch)
+    program = JoinedTemporaries()
+    program.run()
+    (record,) = list_record.RECORDS._records.values()
+    while record.trials.chosen is None:
+        program.run()
+    tried = [name for name in times.ran if name not in ("unfused", "megakernel")]
+    bound = [strategy for strategy in prepared if strategy != "megakernel"]
+    assert len(tried) > len(set(tried)) >= len(bound) > 0
+
+
+def test_lists_whose_arrays_share_memory_in_another_way_are_bound_anew(
+    background: Immediate, times: Times
+) -> None:
+    """The same call sites and sizes, in turn over two Buffers, over one, and over views of one."""
+    queue = fq.FusionQueue("reference")
+    for k in range(36):
+        whole = np.arange(64.0)
+        if k % 3 == 0:
+            a, b = fq.Buffer(whole[:32]), fq.Buffer(whole[32:])
+        elif k % 3 == 1:
+            a = b = fq.Buffer(whole[:32])
+        else:
+            both = fq.Buffer(whole)
+            a, b = both[:32], both[32:]
+        x, y = whole[:32].copy(), whole[32:].copy()
+        if k % 3 == 1:
+            y = x
+        with fq.fusion(queue):
+            for _ in range(2):
+                queue.submit(scale, 32, a, b, 2.0)
+                queue.submit(scale, 32, b, a, 3.0)
+        for _ in range(2):
+            y[:] = x * 2.0
+            x[:] = y * 3.0
+        assert np.array_equal(a.numpy(), x) and np.array_equal(b.numpy(), y)
+
+
+def test_scalars_of_moved_launches_are_the_list_s(background: Immediate, times: Times) -> None:
+    queue = fq.FusionQueue("reference")
+    for k in range(24):
+        a, b = fq.Buffer(np.arange(32.0)), fq.Buffer(32, np.float64)
+        with fq.fusion(queue):
+            queue.submit(scale, 32, a, b, float(k))
+            queue.submit(scale, 32, b, a, 0.5 * k)
+        assert np.array_equal(a.numpy(), np.arange(32.0) * k * (0.5 * k))
