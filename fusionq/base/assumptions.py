@@ -224,8 +224,8 @@ ASSUMED: dict[str, Assumption] = {
     ),
     "others_launches": Assumption(
         3.0, 0.0, "lists of 8 to 64 stages on two cores of an EPYC (Zen 3): 5 µs where runs follow "
-        "each other; where each is waited for 15 to 20, and 40 to 100 from some thousand work-items "
-        "on, as another thread waits then; GPUs start all workers at once"
+        "each other; where each is waited for 15 to 20, and 40 to 100 from some thousand "
+        "work-items on, as another thread waits then; GPUs start all workers at once"
     ),
     "split_saved_seconds": Assumption(
         5e-5, 5e-5, "0.3 s of building on two cores of an EPYC, over 6,000 launches; not asked for "
