@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
+from enum import IntEnum
 from weakref import WeakSet
 
 import pytest
@@ -110,13 +111,16 @@ def test_group_functions_take_the_shared_memory_that_devices_leave_them() -> Non
 class FakeDriver:
     """A driver whose kernels fail."""
 
-    class CUresult:
-        CUDA_ERROR_NOT_READY = "not ready"
+    class CUresult(IntEnum):
+        CUDA_SUCCESS = 0
+        CUDA_ERROR_NOT_READY = 600
+        CUDA_ERROR_ILLEGAL_ADDRESS = 700
 
-    class CUstreamCaptureStatus:
-        CU_STREAM_CAPTURE_STATUS_NONE = "none"
+    class CUstreamCaptureStatus(IntEnum):
+        CU_STREAM_CAPTURE_STATUS_NONE = 0
+        CU_STREAM_CAPTURE_STATUS_ACTIVE = 1
 
-    capture = "none"
+    capture = CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
     runs = 0
     """Questions that are answered with no yet."""
 
@@ -126,11 +130,11 @@ class FakeDriver:
             return (self.CUresult.CUDA_ERROR_NOT_READY,)
         return self.cuStreamSynchronize(stream)
 
-    def cuStreamIsCapturing(self, stream: object) -> tuple[object, str]:
-        return type("Status", (), {"value": 0}), self.capture
+    def cuStreamIsCapturing(self, stream: object) -> tuple[object, object]:
+        return self.CUresult.CUDA_SUCCESS, self.capture
 
     def cuStreamSynchronize(self, stream: object) -> tuple[object]:
-        return (type("Status", (), {"value": 700, "name": "CUDA_ERROR_ILLEGAL_ADDRESS"})(),)
+        return (self.CUresult.CUDA_ERROR_ILLEGAL_ADDRESS,)
 
     def cuGetErrorString(self, status: object) -> tuple[int, bytes]:
         return 0, b"an illegal memory access was encountered"
@@ -155,11 +159,11 @@ def test_a_failed_launch_names_the_kernels_and_loses_the_queue(
         device.streams.add(made)
     other.launched("on another queue")
     event = CudaEvent(stream, stream.launched("scale"), None)
-    driver.capture = "active"
+    driver.capture = driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_ACTIVE
     with pytest.raises(DeviceError, match="being captured"):
         event.wait()
     assert not event.complete
-    driver.capture, driver.runs = "none", 1 << 40
+    driver.capture, driver.runs = FakeDriver.capture, 1 << 40
     monkeypatch.setattr(interruptible, "_interrupted", False)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # nohup ignores it
     ctrl_c = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
