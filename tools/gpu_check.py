@@ -32,11 +32,12 @@ def sanitize(more: list[str]) -> int:
     for tool in SANITIZERS:
         print(f"compute-sanitizer --tool {tool}", flush=True)
         command = [
-            "compute-sanitizer", "--tool", tool, "--error-exitcode", "9", "--target-processes",
-            # Rings of persistent kernels have up to 32 of them a block, begun in one place.
-            "--num-cuda-barriers", "64",
+            "compute-sanitizer", "--tool", tool, "--error-exitcode", "9",
+            "--target-processes", "all",
+            # Rings of persistent kernels have some dozens of them a block, begun in one place.
+            "--num-cuda-barriers", "128",
             # A test asks for more memory than there is; that call fails, as it should.
-            "all", "--report-api-errors", "no",
+            "--report-api-errors", "no",
             sys.executable, "-m", "pytest", "-q", "-m", "cuda", "tests/conformance", *more,
         ]  # fmt: skip
         codes.append(subprocess.run(command, cwd=ROOT).returncode)
