@@ -19,6 +19,7 @@ from fusionq.backends.base import (
     Backend,
     Binding,
     DeviceEvent,
+    MovableLaunch,
     PreparedLaunch,
     Program,
 )
@@ -226,6 +227,17 @@ class PersistentLaunch:
         return PersistentEvent(event, self.check)
 
     @property
+    def can_move(self) -> bool:
+        """Whether copies may share its control memory: nothing in that counts launches."""
+        return self._alone
+
+    def copy(self, places: Mapping[str, int]) -> MovablePersistentLaunch | None:
+        """The same launch for arrays elsewhere, on this queue; None where it has to be bound anew.
+        See ``Backend.movable``."""
+        inner = self._backend.movable(self._inner, places) if self.can_move else None
+        return None if inner is None else MovablePersistentLaunch(self, inner)
+
+    @property
     def native(self) -> PreparedLaunch:
         """The backend's launch, which is enqueued between ``begin`` and ``launched``."""
         return self._inner
@@ -289,6 +301,32 @@ class PersistentLaunch:
             "are not complete. The queue can be used on; a device that is very busy may need "
             "strategy='sequence'. If it happens again, please report it with the list."
         )
+
+
+class MovablePersistentLaunch(PersistentLaunch):
+    """A copy of the ``launch`` of a persistent kernel, with its schedule and control memory, whose
+    arrays need not stay where they were; see ``MovableLaunch``."""
+
+    __slots__ = ("_movable",)
+
+    def __init__(self, launch: PersistentLaunch, inner: MovableLaunch) -> None:
+        for name in PersistentLaunch.__slots__:
+            setattr(self, name, getattr(launch, name))
+        self._inner = self._movable = inner
+        self._last = None
+
+    def move(self, addresses: Sequence[int | None]) -> None:
+        """See ``MovableLaunch``."""
+        self._movable.move(addresses)
+
+
+def movable(
+    backend: Backend, launch: PreparedLaunch, places: Mapping[str, int]
+) -> MovableLaunch | None:
+    """As ``backend.movable``, of a launch that may be of a persistent kernel."""
+    if isinstance(launch, PersistentLaunch):
+        return launch.copy(places)
+    return backend.movable(launch, places)
 
 
 class JoinedLaunches:

@@ -229,9 +229,14 @@ class PreparedRun:
         """
         if not self.pointers:
             return None
+        movable = backend.movable
+        if self.checks:  # of persistent kernels
+            from fusionq.megakernel import launch as persistent
+
+            movable = partial(persistent.movable, backend)
         launches: list[MovableLaunch | None] = []
         for launch, pointers in zip(self.launches, self.pointers, strict=True):
-            copy = None if launch is None else backend.movable(launch, pointers)
+            copy = None if launch is None else movable(launch, pointers)
             if copy is None and launch is not None:
                 return None
             launches.append(copy)
@@ -243,7 +248,7 @@ class PreparedRun:
         other.adaptive, other.is_trial = self.adaptive, False
         other.plan_depends_on_scalars = self.plan_depends_on_scalars
         other.pointers, other.scheduling = self.pointers, self.scheduling
-        other.checks = []
+        other.checks = self.checks  # which are those of the copies, too: none of them can fail
         other.bound_values, other.packed = self.bound_values.copy(), self.packed
         other.setters = []
         if self.setters:

@@ -13,6 +13,7 @@ import pytest
 import fusionq as fq
 from fusionq.base.target import Costs
 from fusionq.execution import fitting_workers
+from fusionq.megakernel.launch import PersistentLaunch
 from fusionq.megakernel.schedule import Schedule
 from tests.property.running import needs_device
 
@@ -182,3 +183,43 @@ def test_any_number_of_workers(
         submit, n = LISTS[seed % len(LISTS)], generator.choice([1030, 1100, 1291])
         expected, _ = run(queue, submit, n, "unfused", 2)
         assert run(queue, submit, n, "megakernel", 2)[0] == expected
+
+
+@needs_device
+def test_launches_of_a_single_worker_serve_other_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Temporaries are made anew each time; scalars change, earlier lists are replayed later, and
+    arrays that share memory in another way are another list."""
+    made: list[int] = []
+    init = PersistentLaunch.__init__
+
+    def counted(self: Any, *arguments: Any, **options: Any) -> None:
+        init(self, *arguments, **options)
+        made.append(self.plan.workers)
+
+    monkeypatch.setattr(PersistentLaunch, "__init__", counted)
+    n, rounds = 1200, 12
+
+    def rounds_by(strategy: str) -> list[bytes]:
+        """Some lists are kept, and replayed while others have run."""
+        found, kept = [], []
+        with fq.FusionQueue() as queue:
+            for k in range(rounds):
+                a, b = (fq.Buffer(array) for array in arrays(n, k)[:2])
+                whole = a if k % 4 == 3 else b
+                with fq.fusion(queue, strategy=strategy) as fusion:
+                    for rate in (0.125 * k, 0.5, 0.25):
+                        queue.submit(spread, n, rate, a, b)
+                        queue.submit(over, n, b, whole, a)
+                if k % 3 == 0:
+                    kept.append((fusion, a, b))
+                elif k % 3 == 1:
+                    kept[-1][0].replay()
+                    found += [kept[-1][1].numpy().tobytes(), kept[-1][2].numpy().tobytes()]
+                found += [a.numpy().tobytes(), b.numpy().tobytes()]
+        return found
+
+    expected = rounds_by("unfused")
+    assert not made
+    assert rounds_by("megakernel") == expected
+    assert set(made) == {1}
+    assert len(made) < rounds, "most lists take the launches of others"
