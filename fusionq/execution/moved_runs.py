@@ -3,15 +3,14 @@ scalars alone: temporaries are made anew each time while candidates are tried, t
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 
-from fusionq.analysis.submission import ArrayPlace
 from fusionq.backends.base import Backend
 from fusionq.base.errors import DeviceError
 from fusionq.execution.contender import Candidate
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun
-from fusionq.submission.same_sizes import sharing
+from fusionq.submission.same_sizes import elsewhere, kind_of
 
 
 class MovedRuns:
@@ -26,33 +25,20 @@ class MovedRuns:
         """``run`` was prepared for ``pending``; lists that come again have runs of their own."""
         self._runs.pop(name, None)
         if run.pointers and not all([entry.is_kept for entry in pending.entries]):
-            found = self._kind(pending)
-            if found is not None:
-                self._runs[name] = found[0], run
+            kind = kind_of(self._backend, pending)
+            if kind is not None:
+                self._runs[name] = kind.of_list, run
 
     def run_for(self, name: Candidate, pending: SubmissionList) -> PreparedRun | None:
         """The candidate's launches for ``pending``; None where they have to be prepared."""
         kept, run = self._runs.get(name, (None, None))
-        found = None if run is None else self._kind(pending)
-        if run is None or found is None or found[0] != kept:
+        kind = None if run is None else kind_of(self._backend, pending)
+        if run is None or kind is None or kind.of_list != kept:
             return None
-        _, places, addresses = found
-        submitted, admission = pending.submitted(), dict(pending.admission)
-        memory = pending.memory
         try:
-            moved = run.elsewhere(self._backend, memory, places, addresses, submitted, admission)
+            moved = elsewhere(run, self._backend, pending, kind.places, kind.addresses)
         except DeviceError:  # of which preparing says more
             return None
         if moved is None or (pending.values and not moved.rebind(pending.values, pending.operands)):
             return None
         return moved
-
-    def _kind(
-        self, pending: SubmissionList
-    ) -> tuple[Hashable, Sequence[ArrayPlace], list[int | None]] | None:
-        places = [place for entry in pending.entries for place in entry.deferred.operands.places]
-        found = sharing(self._backend, places, pending.memory)
-        if found is None:
-            return None
-        shared, addresses = found
-        return (shared, *[entry.sized or entry for entry in pending.entries]), places, addresses

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -56,19 +57,18 @@ class RunsBySizes:
         given what is known of these, and changes it; raises what that does, and DeviceError where
         ``backend`` cannot reach memory.  Unless it ``is_kept``, the run is the list's until the
         next is asked for."""
-        places = [place for entry in pending.entries for place in entry.deferred.operands.places]
-        found_sharing = sharing(backend, places, pending.memory)
-        if found_sharing is None:
+        kind = kind_of(backend, pending)
+        if kind is None:
             return prepare(Alike(None))
-        shared, addresses = found_sharing
-        key = options, shared, *[entry.sized or entry for entry in pending.entries]
+        of_list, memories, places, addresses = kind
+        key = options, of_list
         run = self._runs.get(key)
         if run is not None and run.is_trial:  # whose times drift
             del self._runs[key]
         elif run is not None:
             try:
                 if is_kept:
-                    found = _elsewhere(run, backend, pending, places, addresses)
+                    found = elsewhere(run, backend, pending, places, addresses)
                 else:
                     run.move(backend, pending.memory, places, addresses)
                     found = run
@@ -78,9 +78,9 @@ class RunsBySizes:
             if found is not None and (not values or found.rebind(values, pending.operands)):
                 return found
         is_known = all([entry.is_kept for entry in pending.entries])
-        run = self._prepared(key, Alike(shared[0]), prepare, is_known)
+        run = self._prepared(key, Alike(memories), prepare, is_known)
         if run.pointers and not run.is_trial and self._comes_again(key):
-            own = _elsewhere(run, backend, pending, places, addresses)
+            own = elsewhere(run, backend, pending, places, addresses)
             if own is not None:
                 self._runs[key] = own
         return run
@@ -125,7 +125,31 @@ class RunsBySizes:
                 del self._runs[key]
 
 
-def _elsewhere(
+class ListKind(NamedTuple):
+    """Of lists of equal kinds, the launches of one serve the others, with other pointers and
+    scalars: the kernels, sizes and flags, and how the arrays share memory."""
+
+    of_list: Hashable
+    memories: tuple[int, ...]
+    """The numbers of the arrays' memories."""
+    places: Sequence[ArrayPlace]
+    """Where the arrays of this list are."""
+    addresses: list[int | None]
+    """Their addresses for kernels, as far as known."""
+
+
+def kind_of(backend: Backend, pending: SubmissionList) -> ListKind | None:
+    """That of ``pending``; None where ``sharing`` gives none."""
+    places = [place for entry in pending.entries for place in entry.deferred.operands.places]
+    found = sharing(backend, places, pending.memory)
+    if found is None:
+        return None
+    shared, addresses = found
+    of_list = shared, *[entry.sized or entry for entry in pending.entries]
+    return ListKind(of_list, shared[0], places, addresses)
+
+
+def elsewhere(
     run: PreparedRun,
     backend: Backend,
     pending: SubmissionList,
