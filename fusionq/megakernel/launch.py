@@ -74,6 +74,16 @@ def target_of(backend: Backend, program: Program) -> Target:
     return replace(target, resident_workers=workers.resident, worker_size=workers.lanes)
 
 
+def bound_bytes(kernel: Kernel, bindings: Mapping[str, Binding]) -> int:
+    """Of the arrays that the parameters of ``kernel`` are bound to."""
+    nbytes = 0
+    for param in kernel.params:
+        binding = bindings.get(param.name)
+        if isinstance(param, ArrayParam) and isinstance(binding, ArrayBinding):
+            nbytes += prod(binding.shape) * param.dtype.nbytes
+    return nbytes
+
+
 def schedule_for(
     kernel: Kernel,
     bindings: Mapping[str, Binding],
@@ -94,11 +104,7 @@ def schedule_for(
         }
         for of_stage in _parameters(body).integers
     ]
-    memory = 0
-    for param in kernel.params:
-        binding = bindings.get(param.name)
-        if isinstance(param, ArrayParam) and isinstance(binding, ArrayBinding):
-            memory += prod(binding.shape) * param.dtype.nbytes
+    memory = bound_bytes(kernel, bindings)
     wanted = params, memory, target, tiling, choose
     for known in tuple(_latest):
         if known.body is body and known[1:-1] == wanted:

@@ -9,6 +9,7 @@ from fusionq.backends.base import ArrayBinding, Binding
 from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import Target
 from fusionq.ir.nodes import ArrayParam, Kernel, Persistent, StageCode
+from fusionq.megakernel.launch import bound_bytes
 from fusionq.megakernel.tiles import extents_of
 from fusionq.planning.cost import PersistentPart, Work, fewest_workers, persistent_part, stays_near
 from fusionq.planning.item_work import item_work
@@ -28,18 +29,18 @@ def workers_for(kernel: Kernel, bindings: Mapping[str, Binding], target: Target)
     assert isinstance(body, Persistent)
     if most == 1 or target.costs.chain_seconds:
         return most
-    arrays, integers, memory = dict[str, tuple[int, ...]](), dict[str, int](), 0
+    memory = bound_bytes(kernel, bindings)
+    if memory > target.kept_bytes:
+        return most
+    arrays, integers = dict[str, tuple[int, ...]](), dict[str, int]()
     for param in kernel.params:
         binding = bindings.get(param.name)
         if isinstance(param, ArrayParam):
             if isinstance(binding, ArrayBinding):
                 arrays[param.name] = binding.shape
-                memory += prod(binding.shape) * param.dtype.nbytes
         elif binding is not None and param.type.is_integer:
             assert not isinstance(binding, ArrayBinding)
             integers[param.name] = int(binding)
-    if memory > target.kept_bytes:
-        return most
     near, names = stays_near(memory, target), _names(body)
     params = [
         {own: integers[name] for own, name in of_stage if name in integers} for of_stage in names
