@@ -27,9 +27,10 @@ def raw_launches(workload: Workload, source: str, launches: tuple[Launch, ...]) 
 
     program = create_program_from_source(queue, HEADER + source, "-cl-std=CL3.0")
     *outer, last = workload.extents
+    group = workload.case.local_range[-1] if workload.case.local_range else LOCAL_SIZE
     # In SYCL's order: the last is OpenCL's dimension 0.
-    global_size = [*outer, -(-last // LOCAL_SIZE) * LOCAL_SIZE]
-    local_size = [*(1 for _ in outer), LOCAL_SIZE]
+    global_size = [*outer, -(-last // group) * group]
+    local_size = [*(1 for _ in outer), group]
 
     def prepare(name: str, arrays: tuple[str, ...]) -> Callable[[], Any]:
         kernel = program.get_sycl_kernel(name)
@@ -46,7 +47,7 @@ def opencl_baseline(
     """Hand-written kernels, one launch each, in order.
 
     A kernel takes its arrays and ``long n``, the extent of the last axis, which it guards; the
-    global size is rounded up to whole work-groups of 1024.
+    global size is rounded up to whole work-groups, of the case's size or 1024.
     """
 
     def prepare(workload: Workload) -> Start:
