@@ -16,6 +16,7 @@ from queue import SimpleQueue
 
 from fusionq.backends.base import DeviceEvent
 from fusionq.backends.processors import KeptApart
+from fusionq.backends.wrapped_event import WrappedEvent
 from fusionq.base.call_site import warn
 from fusionq.base.config import keeps_apart
 
@@ -115,7 +116,10 @@ def wait_for_the_rest() -> None:
 
 def keep_until_run(event: DeviceEvent, *kept: object) -> None:
     """For finalizers of what a launch uses: block until it has run.  Where Ctrl-C has ended a wait
-    in this process, it shall not wait here again: then another thread keeps ``kept`` until then."""
+    in this process, it shall not wait here again: then another thread keeps ``kept`` until then.
+    How it has ended is for those who wait for it."""
+    while isinstance(event, WrappedEvent):
+        event = event.inner
     if not _interrupted:
         event.wait()
         return

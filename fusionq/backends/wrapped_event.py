@@ -17,6 +17,11 @@ class WrappedEvent:
         self._inner = inner
 
     @property
+    def inner(self) -> DeviceEvent:
+        """The launch's own."""
+        return self._inner
+
+    @property
     def complete(self) -> bool:
         """See ``DeviceEvent``."""
         return self._inner.complete

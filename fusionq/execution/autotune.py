@@ -217,7 +217,7 @@ class _RunOnCopies(PreparedRun):
     def _to_the_end(self) -> None:
         """Launch, as a list is that comes again; wait only where that says how it ended."""
         _, last = self.launch(())
-        if self.checks and last is not None:
+        if self.is_persistent and last is not None:
             last.wait()
 
 

@@ -45,7 +45,6 @@ def bind(
     plan = run.built.plan
     parameters = parameters_of(plan, pending)
     launches: list[PreparedLaunch | None] = []
-    can_move = type(run) is PreparedRun  # others have arguments of their own
     stages = zip(plan.stages, run.built.programs, parameters, strict=True)
     for k, (stage, program, of_stage) in enumerate(stages):
         launch: PreparedLaunch
@@ -55,8 +54,7 @@ def bind(
             bindings = [0 if p is None else p.value(arguments) for p in of_stage.parameters]
             launch = _persistent(backend, program, stage, bindings, partial(run.extra_tiles, k))
             scheduling = launch.scheduling
-            can_move = can_move and launch.can_move
-            run.checks.append(launch.check)
+            run.is_persistent = True
         else:
             shape = launch_shape_of(stage, arguments.operands, backend.target)
             if shape is None:
@@ -82,7 +80,7 @@ def bind(
         run.as_one = None
     run.used = selection(tuple(arguments.used.values()), len(pending.memory))
     run.is_in(pending.memory)
-    if can_move and not split:
+    if type(run) is PreparedRun and not split:  # others have arguments of their own
         run.pointers = [of_stage.arrays for of_stage in parameters]
 
 

@@ -59,6 +59,28 @@ def counters_of(
     return tuple(found), line
 
 
+def producer_of(counters: Sequence[Counters], line: int) -> int | None:
+    """The stage that is counted on a ``line`` of the control memory; None for another line."""
+    for k, own in reversed(list(enumerate(counters))):
+        if line == own.total or 0 <= own.first <= line:
+            return k
+    return None
+
+
+def completions(
+    counters: Sequence[Counters], stages: Sequence[TiledStage], producer: int, line: int
+) -> int:
+    """How many tiles of the stage ``producer`` count on that ``line`` in a launch."""
+    own, count = counters[producer], stages[producer].count
+    if line == own.total:
+        return prod(count)
+    rest, tiles = line - own.first, 1
+    for n, shared in reversed(list(zip(count, own.shared, strict=True))):
+        rest, at = divmod(rest, -(-n // shared))
+        tiles *= min(shared, n - at * shared)
+    return tiles
+
+
 def no_counters(stages: Sequence[TiledStage]) -> tuple[tuple[Counters, ...], int]:
     """Those of a single worker, which does one instruction after the other: none."""
     return tuple([Counters((1,) * len(stage.count), -1, -1) for stage in stages]), q.FIRST_COUNTER

@@ -88,7 +88,7 @@ class SteadyBlocks:
             self._seen = None
             return
         self._seen = began
-        if pending.began_after is before and not (pending.foreign or self.run.checks):
+        if pending.began_after is before and not (pending.foreign or self.run.is_persistent):
             one = self.run.one or self.run.single
             assert isinstance(one, RepeatableLaunch), "as when this was made"
             self._again = one.again()

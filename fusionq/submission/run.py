@@ -124,7 +124,7 @@ class PreparedRun:
         "bound_values",
         "built",
         "cache",
-        "checks",
+        "is_persistent",
         "is_trial",
         "is_unfused",
         "last_use",
@@ -165,8 +165,8 @@ class PreparedRun:
         self.last_use = 0
         self.launches: list[PreparedLaunch | None] = []
         """One for each stage; None where there is nothing to launch."""
-        self.checks: list[Callable[[], None]] = []
-        """Of the persistent kernels among the launches: each raises how it ended."""
+        self.is_persistent = False
+        """Whether there are persistent kernels among the launches."""
         self.single: PreparedLaunch | None = None
         """The launch, where there is just one."""
         self.as_one: Callable[[], PreparedLaunch | None] | None = None
@@ -230,7 +230,7 @@ class PreparedRun:
         if not self.pointers:
             return None
         movable = backend.movable
-        if self.checks:  # of persistent kernels
+        if self.is_persistent:
             from fusionq.megakernel import launch as persistent
 
             movable = partial(persistent.movable, backend)
@@ -248,7 +248,7 @@ class PreparedRun:
         other.adaptive, other.is_trial = self.adaptive, False
         other.plan_depends_on_scalars = self.plan_depends_on_scalars
         other.pointers, other.scheduling = self.pointers, self.scheduling
-        other.checks = self.checks  # which are those of the copies, too: none of them can fail
+        other.is_persistent = self.is_persistent
         other.bound_values, other.packed = self.bound_values.copy(), self.packed
         other.setters = []
         if self.setters:
@@ -288,7 +288,7 @@ class PreparedRun:
         self.as_one = self.one = None
         if len(launches) > 1 and self.can_be_one:
             there = [k for k in launches if k is not None]
-            if self.checks:  # of persistent kernels
+            if self.is_persistent:
                 from fusionq.megakernel.launch import joined
 
                 self.as_one = partial(joined, backend, there)
@@ -393,10 +393,10 @@ class PreparedRun:
                 depends = ()
         for event in depends:  # nothing was launched that could wait for them
             event.wait()
-        if last is not None and self.checks:
-            from fusionq.megakernel.launch import PersistentEvent
+        if self.is_persistent:
+            from fusionq.megakernel.control import last_of
 
-            last = PersistentEvent(last, self._check)
+            last = last_of(events)
         return events, last
 
     def will_be_repeated(self) -> None:
@@ -408,22 +408,19 @@ class PreparedRun:
     def become_one(self, backend: Backend) -> None:
         """Let the launches, and a single one, be repeated as cheaply as they can be from now on."""
         self.will_be_repeated()
-        if self.single is not None and self.one is None and self.can_be_one and not self.checks:
+        if self.single is None or self.one is not None or self.is_persistent:
+            return
+        if self.can_be_one:
             self.one = backend.repeated([self.single])
 
     @property
     def schedules(self) -> Sequence[Schedule | None]:
         """Of each launch the schedule, where it is a persistent kernel; empty where none is."""
-        if not self.checks:
+        if not self.is_persistent:
             return ()
         from fusionq.megakernel.launch import PersistentLaunch
 
         return [k.plan if isinstance(k, PersistentLaunch) else None for k in self.launches]
-
-    def _check(self) -> None:
-        """Raise MegakernelStalled if one of the persistent kernels has stalled."""
-        for check in self.checks:
-            check()
 
 
 def _is_same(value: ScalarValue, other: ScalarValue) -> bool:

@@ -9,7 +9,7 @@ it go too early, fails here at once.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from weakref import WeakValueDictionary
@@ -109,18 +109,19 @@ class FarBackend(ReferenceBackend):
     def prepare(  # type: ignore[override]  # another class
         self, program: Program, arguments: Sequence[Binding], shape: LaunchShape
     ) -> FarLaunch:
-        def near() -> list[Binding]:
-            kernel: Kernel = program.kernel  # type: ignore[attr-defined]  # a reference program
-            return [
-                _near(binding, param.dtype.nbytes)
-                if isinstance(param, ArrayParam) and isinstance(binding, ArrayBinding)
-                else binding
-                for name, binding in bound_by_name(kernel, arguments).items()
-                for param in (kernel.param(name),)
-            ]
+        kernel: Kernel = program.kernel  # type: ignore[attr-defined]  # a reference program
+        bound = bound_by_name(kernel, arguments)
+        inner = super().prepare(program, _all_near(kernel, bound), shape)
+        return FarLaunch(self, kernel, bound, inner, {})
 
-        make = super().prepare
-        return FarLaunch(self, lambda: make(program, near(), shape), near)
+    def movable(  # type: ignore[override]  # another class
+        self, launch: PreparedLaunch, places: Mapping[str, int]
+    ) -> FarLaunch | None:
+        assert isinstance(launch, FarLaunch)
+        inner = super().movable(launch.inner, places)
+        if inner is None:
+            return None
+        return FarLaunch(self, launch.kernel, launch.bound, inner, places)
 
     def wait(self) -> None:
         while self._line:
@@ -128,6 +129,16 @@ class FarBackend(ReferenceBackend):
 
     def adopt(self, interface: dict[str, Any]) -> None:
         raise DeviceError("the far device cannot reach USM; copy it to a fusionq Buffer")
+
+
+def _all_near(kernel: Kernel, bound: Mapping[str, Binding]) -> list[Binding]:
+    return [
+        _near(binding, param.dtype.nbytes)
+        if isinstance(param, ArrayParam) and isinstance(binding, ArrayBinding)
+        else binding
+        for name, binding in bound.items()
+        for param in (kernel.param(name),)
+    ]
 
 
 def _near(binding: ArrayBinding, itemsize: int) -> ArrayBinding:
@@ -140,27 +151,42 @@ def _near(binding: ArrayBinding, itemsize: int) -> ArrayBinding:
 
 
 class FarLaunch:
-    """A launch that waits in its backend's line; its memory has to be there when it runs."""
+    """A launch that waits in its backend's line, with the arguments of then; its memory has to be
+    there when it runs."""
 
     def __init__(
         self,
         backend: FarBackend,
-        make: Callable[[], PreparedLaunch],
-        check: Callable[[], object],
+        kernel: Kernel,
+        bound: Mapping[str, Binding],
+        inner: Any,
+        places: Mapping[str, int],
     ) -> None:
-        self._backend, self._check = backend, check
-        self._inner = make()
+        self._backend, self.kernel, self.bound, self.inner = backend, kernel, bound, inner
+        self._places = places
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
-        self._backend.wait()  # what was launched has the values of before
-        self._inner.set_scalar(name, value)
+        self.inner.set_scalar(name, value)
+
+    def move(self, addresses: Sequence[int | None]) -> None:
+        bound, near = dict(self.bound), list(addresses)
+        for name, place in self._places.items():
+            binding, address, param = bound[name], addresses[place], self.kernel.param(name)
+            assert isinstance(binding, ArrayBinding) and isinstance(param, ArrayParam)
+            assert address is not None
+            bound[name] = moved = replace(binding, address=address)
+            near[place] = _near(moved, param.dtype.nbytes).address
+        self.bound = bound
+        self.inner.move(near)
 
     def launch(self, depends: Sequence[DeviceEvent] = ()) -> FarEvent:
+        kernel, bound, inner = self.kernel, self.bound, self.inner.copy({})
+
         def run() -> None:
             for event in depends:
                 event.wait()
-            self._check()
-            self._inner.launch()
+            _all_near(kernel, bound)
+            inner.launch()
 
         event = FarEvent(self._backend._line, run)
         self._backend._line.append(event)

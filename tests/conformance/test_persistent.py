@@ -83,9 +83,9 @@ def control_words(launch: PersistentLaunch) -> Iterator[npt.NDArray[np.uint32]]:
     """The words of the control memory by lines, to be changed between launches."""
     line = launch._backend.target.control_line
     words = np.empty((launch.plan.control_words // line, line), np.uint32)
-    launch._control.read(words.reshape(-1).view(np.uint8))
+    launch._control.memory.read(words.reshape(-1).view(np.uint8))
     yield words
-    launch._control.write(words.reshape(-1).view(np.uint8))
+    launch._control.memory.write(words.reshape(-1).view(np.uint8))
 
 
 def test_many_epochs_over_one_control_memory(
@@ -97,7 +97,7 @@ def test_many_epochs_over_one_control_memory(
         f.replay()
     assert list(a.numpy()) == expected(21)
     assert len(made) == 1
-    assert made[0]._epoch == 21
+    assert made[0]._control.epoch == 21
     with control_words(made[0]) as words:
         assert words[q.AT_WORK, 0] == 0
 
@@ -117,11 +117,11 @@ def test_epochs_wrap(queue: fq.FusionQueue, made: list[PersistentLaunch]) -> Non
         words[q.MODE, q.LAUNCHES] = last
         counted = words[q.FIRST_COUNTER :, 0].astype(np.int64)
         words[q.FIRST_COUNTER :, 0] = counted * last % (1 << 32)
-    launch._epoch = last
+    launch._control.epoch = last
     for _ in range(4):
         f.replay()
     assert list(a.numpy()) == expected(5)
-    assert launch._epoch == 3
+    assert launch._control.epoch == 3
 
 
 def test_a_stall_says_where_and_the_queue_goes_on(

@@ -141,9 +141,12 @@ class ReferenceBackend:
         lanes = self.target.worker_size
         return ResidentWorkers(self.target.resident_workers, lanes, lanes)
 
-    def movable(self, launch: PreparedLaunch, places: Mapping[str, int]) -> ReferenceLaunch | None:
-        """A copy of ``launch``; None for a persistent kernel."""
-        return launch.copy(places) if isinstance(launch, ReferenceLaunch) else None
+    def movable(
+        self, launch: PreparedLaunch, places: Mapping[str, int]
+    ) -> ReferenceLaunch | PersistentReferenceLaunch | None:
+        """A copy of ``launch``, prepared here."""
+        own = ReferenceLaunch, PersistentReferenceLaunch
+        return launch.copy(places) if isinstance(launch, own) else None
 
     def repeated(self, launches: Sequence[PreparedLaunch]) -> None:
         """None: nothing is cheaper than the launches."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from itertools import pairwise, product
 from math import prod
 from typing import Any
@@ -106,7 +108,22 @@ class PersistentReferenceLaunch:
                 f"kernel '{program.kernel.name}' has a schedule for {self._words[q.WORKERS]} "
                 f"workers and is launched with {self._workers}"
             )
+        self._places: Mapping[str, int] = {}
+        """Of a copy's arrays."""
         self._stages()  # checks the arguments
+
+    def copy(self, places: Mapping[str, int]) -> PersistentReferenceLaunch:
+        """As ``ReferenceLaunch.copy``."""
+        other = copy(self)
+        other._bindings, other._places = self._bindings.copy(), places
+        return other
+
+    def move(self, addresses: Sequence[int | None]) -> None:
+        """As ``ReferenceLaunch.move``."""
+        for name, place in self._places.items():
+            binding, address = self._bindings[name], addresses[place]
+            assert isinstance(binding, ArrayBinding) and address is not None
+            self._bindings[name] = replace(binding, address=address)
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
         """Give scalar parameter ``name`` another value for the launches that follow."""

@@ -14,7 +14,8 @@ from fusionq.backends import registry
 from fusionq.backends.reference.backend import ReferenceBackend
 from fusionq.base.errors import MegakernelStalled
 from fusionq.codegen import queue_layout as q
-from fusionq.megakernel import launch
+from fusionq.megakernel import control
+from fusionq.megakernel.control import PersistentEvent
 from fusionq.megakernel.launch import JoinedLaunches, PersistentLaunch
 from fusionq.submission.run import PreparedRun
 
@@ -24,20 +25,30 @@ def test_an_event_behind_a_persistent_kernel_tells_of_it() -> None:
     run.one = None
 
     class Done:
-        def launch(self, depends: object) -> Done:
+        def launch(self, depends: object) -> Any:
             return self
 
         def wait(self) -> None:
             pass
 
+    class Stalled(Done):
+        def launch(self, depends: object) -> Any:
+            return PersistentEvent(self, [stalled])  # type: ignore[arg-type]  # all it asks for
+
     def stalled() -> None:
         raise MegakernelStalled("stage 1")
 
-    run.single, run.launches, run.checks = None, [Done(), Done()], [stalled]  # type: ignore[list-item]
+    run.single, run.is_persistent = None, True
+    for launches in ([Stalled(), Done()], [Done(), Stalled()], [Stalled(), Stalled()]):
+        run.launches = [*launches]  # type: ignore[list-item]
+        _, last = run.launch(())
+        assert last is not None
+        with pytest.raises(MegakernelStalled, match="stage 1"):
+            last.wait()
+        last.wait()  # says it once
+    run.launches = [Done(), Done()]  # type: ignore[list-item]
     _, last = run.launch(())
-    assert last is not None
-    with pytest.raises(MegakernelStalled, match="stage 1"):
-        last.wait()
+    assert last is run.launches[1]
 
 
 class _Repeating(ReferenceBackend):
@@ -103,18 +114,18 @@ def test_who_cannot_see_a_stall_asks_no_sooner_than_a_wait_can_run_out(
             asked.append(now[0])
             return words.view(np.uint8).copy()
 
-    monkeypatch.setattr(launch, "clock", lambda: now[0])
-    record = launch._StallRecord(Control(), 8, 1000)  # type: ignore[arg-type]  # all it asks for
+    monkeypatch.setattr(control, "clock", lambda: now[0])
+    record = control._StallRecord(Control(), 8, 1000)  # type: ignore[arg-type]  # all it asks for
     events: list[Any] = [SimpleNamespace(complete=True) for _ in range(5)]
-    now[0] = 999 * launch.LEAST_POLL
+    now[0] = 999 * control.LEAST_POLL
     assert not record.is_set(events[0]) and asked == []
-    now[0] = first = 1001 * launch.LEAST_POLL
+    now[0] = first = 1001 * control.LEAST_POLL
     assert not record.is_set(events[1]) and asked == [first]
     assert not record.is_set(events[2]) and len(asked) == 1
     words[q.FLAG] = 1
-    now[0] = later = 2002 * launch.LEAST_POLL
+    now[0] = later = 2002 * control.LEAST_POLL
     assert record.may_be_set and record.is_set(events[3]) and asked == [first, later]
     assert record.may_be_set, "until it is dealt with"
-    record = launch._StallRecord(Control(), 8, 1000)  # type: ignore[arg-type]  # all it asks for
+    record = control._StallRecord(Control(), 8, 1000)  # type: ignore[arg-type]  # all it asks for
     record.is_quick = True
     assert record.is_set(events[4])

@@ -202,7 +202,7 @@ def test_a_report_keeps_no_launch_alive() -> None:
     report = steps_on(queue)
     launched = [o for o in launches() if id(o) not in before]
     assert len(launched) == 1
-    control = weakref.ref(launched[0]._control)
+    control = weakref.ref(launched[0]._control.memory)
     del queue, launched
     gc.collect()
     assert control() is None
