@@ -42,12 +42,17 @@ def raw_launches(workload: Workload, source: str, launches: tuple[Launch, ...]) 
 
 
 def opencl_baseline(
-    name: str, traffic: Traffic, source: str, launches: tuple[Launch, ...]
+    name: str,
+    traffic: Traffic,
+    source: str,
+    launches: tuple[Launch, ...],
+    is_portable: bool = True,
 ) -> Baseline:
     """Hand-written kernels, one launch each, in order.
 
     A kernel takes its arrays and ``long n``, the extent of the last axis, which it guards; the
     global size is rounded up to whole work-groups, of the case's size or 1024.
+    ``is_portable``: whether its text is CUDA C++ as well, with other qualifiers.
     """
 
     def prepare(workload: Workload) -> Start:
@@ -61,4 +66,5 @@ def opencl_baseline(
 
         return start
 
-    return Baseline(name, traffic, prepare, RawKernels(source, launches))
+    raw = RawKernels(source, launches) if is_portable else None
+    return Baseline(name, traffic, prepare, raw)

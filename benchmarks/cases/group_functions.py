@@ -78,7 +78,14 @@ CASE = Case(
             "unfused",
             DEVICE_FUNCTIONS,
             (("deviations", ("x", "deviations")), ("running_sums", ("deviations", "out"))),
+            is_portable=False,
         ),
-        opencl_baseline(HAND_FUSED, "promoted", DEVICE_FUNCTIONS, (("both", ("x", "out")),)),
+        opencl_baseline(
+            HAND_FUSED,
+            "promoted",
+            DEVICE_FUNCTIONS,
+            (("both", ("x", "out")),),
+            is_portable=False,
+        ),
     ),
 )
