@@ -120,6 +120,8 @@ def _is_within(
         return False
     if not here:
         return bool(touched.intersect_params(symbols.context).is_subset(anew))
-    if not proofs.is_empty_for_others(lambda: touched.subtract(anew)):
+    if not proofs.is_empty_for_others(
+        lambda: touched.subtract(anew)
+    ) and not proofs.is_empty_in_cell((touched, anew), lambda sets: sets[0].subtract(sets[1])):
         proofs.demand_today(symbols_of(touched) | symbols_of(anew))
     return True

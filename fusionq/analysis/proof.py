@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import islpy as isl
 
+from fusionq.analysis.scalar_cells import cell_of
 from fusionq.analysis.symbols import Symbols
 from fusionq.base.steps import Steps
 
@@ -360,7 +361,7 @@ class Proofs:
             self.add(answered(lambda: self._conditions(nonempty, inside=False)))
         elif not self._try_to_remember(nonempty, inside=False):
             self.is_hard = True
-            if not self._remember_more(nonempty):
+            if not self._remember_more(nonempty) and not self._remember_cell(nonempty, scalars):
                 hard = nonempty.intersect(self.symbols.at_today(scalars))
                 self.add(answered(lambda: self._conditions(hard, inside=False)))
                 self.today |= scalars
@@ -380,6 +381,25 @@ class Proofs:
         if not here:
             self.add(conditions)
         return not here
+
+    def is_empty_in_cell(
+        self, sets: Sequence[isl.Set], find: Callable[[Sequence[isl.Set]], isl.Set]
+    ) -> bool:
+        """As ``is_empty_for_others`` of what is found of ``sets``, with scalars on today's side of
+        each constraint on scalars alone in there; False, too, if there is none."""
+        scalars = self.symbols.scalars_of(frozenset().union(*map(symbols_of, sets)))
+        try:
+            with limited_operations(OPERATIONS_FOR_OTHERS):
+                cell = cell_of(sets, scalars, self.symbols.values)
+                conditions = [] if cell is None else self._conditions(cell, inside=True)
+        except _LimitReached:
+            return False
+        if cell is None or not self.is_empty_for_others(
+            lambda: find([values.intersect_params(cell) for values in sets])
+        ):
+            return False
+        self.add(conditions)
+        return True
 
     def holds_for_others(self, question: Callable[[], bool]) -> bool:
         """Whether ``question``, about other sizes or scalars than today's, is answered with yes
@@ -435,6 +455,21 @@ class Proofs:
         except _LimitReached:
             return False
         return self._try_to_remember(more, inside=False)
+
+    def _remember_cell(self, values: isl.Set, scalars: frozenset[str]) -> bool:
+        """Let what rests on the proofs serve no more values than those outside of ``values`` that
+        lie on today's side of each constraint on ``scalars`` in there; whether it does."""
+        try:
+            with limited_operations(OPERATIONS_FOR_OTHERS):
+                cell = cell_of([values], scalars, self.symbols.values)
+                if cell is None:
+                    return False
+                conditions = self._conditions(values.intersect(cell), inside=False)
+                conditions += self._conditions(cell, inside=True)
+        except _LimitReached:
+            return False
+        self.add(conditions)
+        return True
 
     def _try_to_remember(self, values: isl.Set, inside: bool) -> bool:
         """Let what rests on the proofs serve only those that lie inside ``values``, or outside,
