@@ -287,12 +287,13 @@ class AdaptiveList:
         one, the list asks again from then on."""
         record = self._record
         name = self._candidate(run)
+        prepared, run.prepared_in = run.prepared_in, 0.0
         self._count(1)
         if self._is_sampled(name):
             if not depends:
                 run.become_one(self._backend)
                 self._let_device_tell(run.one)
-            return self._sampled(run.launch, depends, before)
+            return self._sampled(run.launch, depends, before, prepared)
         if not run.is_trial:
             record.poll()
             trials = record.trials
@@ -310,7 +311,7 @@ class AdaptiveList:
                 watch = self._backend.stopwatch(run.one)
                 if watch is not None:
                     return timer.watched(run.launch, watch)
-            return timer.launch(run.launch, depends, before)
+            return timer.launch(run.launch, depends, before, prepared)
         except BaseException:
             timer.unknown()
             raise
@@ -350,14 +351,18 @@ class AdaptiveList:
             self._sample = name, self._record.watched(name, sample.left, watch)
 
     def _sampled(
-        self, launch: Launch, depends: Sequence[DeviceEvent], before: DeviceEvent | None
+        self,
+        launch: Launch,
+        depends: Sequence[DeviceEvent],
+        before: DeviceEvent | None,
+        prepared: float = 0.0,
     ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
-        """As ``launch``, of the next run of the sample."""
+        """As ``launch``, of the next run of the sample, ``prepared`` in so many seconds."""
         assert self._sample is not None, "the caller has seen that there is one"
         sample = self._sample[1]
         self._rest(0)
         try:
-            return sample.launch(launch, depends, before)
+            return sample.launch(launch, depends, before, prepared)
         except BaseException:
             sample.unknown(False)
             raise

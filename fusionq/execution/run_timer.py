@@ -37,15 +37,19 @@ class RunTimer:
         self._record, self._name, self._runs = record, name, runs
 
     def launch(
-        self, launch: Launch, depends: Sequence[DeviceEvent], before: DeviceEvent | None
+        self,
+        launch: Launch,
+        depends: Sequence[DeviceEvent],
+        before: DeviceEvent | None,
+        prepared: float = 0.0,
     ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
         """As ``launch``, of a run that is part of no sample; ``before`` is the event of what the
-        queue launched before.  If that is the list's last run, and has not ended, nobody waited
-        for it."""
+        queue launched before, ``prepared`` as of ``timed_launch``.  If that is the list's last run,
+        and has not ended, nobody waited for it."""
         record = self._record
         if before is not None and before is record.latest and not (depends or before.complete):
             record.is_unseen = True
-        events, last = timed_launch(launch, depends, before, self)
+        events, last = timed_launch(launch, depends, before, self, prepared)
         record.latest = last
         if isinstance(last, TimedEvent):
             self._record.events.append(last)

@@ -176,14 +176,20 @@ class Sample:
         """What the device may have had nothing to do."""
 
     def launch(
-        self, launch: Launch, depends: Sequence[DeviceEvent], before: DeviceEvent | None
+        self,
+        launch: Launch,
+        depends: Sequence[DeviceEvent],
+        before: DeviceEvent | None,
+        prepared: float = 0.0,
     ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
         """As ``launch``, of the next run; ``before`` is the event of what the queue launched
-        before."""
+        before, ``prepared`` as of ``timed_launch``."""
         begun, last = clock(), self._last
         self.has_begun = True
         self.left -= 1
         if last is None:
+            if before is not None and not before.complete:
+                prepared = 0.0  # while that ran
             if depends or not (before is None or _has_ended(before)):
                 return self._left_out(launch, depends)
             begun = clock()
@@ -195,15 +201,16 @@ class Sample:
             if self._since is not None and last.complete:
                 self._idle += begun - self._launched
             last.forget()
+        is_first = self._since is None
         if self._since is None:
-            self._since = begun
+            self._since = begun - prepared
         events, inner = launch(depends)
         self._launched = clock()
         if inner is None:
             self.unknown(False)
             return events, inner
         event = self._last = TimedEvent(inner, self._since, self._launched, self)
-        if inner.complete and self._since == begun:
+        if inner.complete and is_first:
             event.has_ended_by(self._launched)
         elif not self.left and self.is_awaited:
             event.see_end()
@@ -263,9 +270,13 @@ class WatchedSample(Sample):
         self._watch = watch
 
     def launch(
-        self, launch: Launch, depends: Sequence[DeviceEvent], before: DeviceEvent | None
+        self,
+        launch: Launch,
+        depends: Sequence[DeviceEvent],
+        before: DeviceEvent | None,
+        prepared: float = 0.0,
     ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
-        """As ``launch``, of the next run."""
+        """As ``launch``, of the next run; what the host does counts nowhere."""
         self.left -= 1
         if depends:
             return self._left_out(launch, depends)
@@ -330,10 +341,15 @@ def _told_by(watch: Stopwatch) -> float | None:
 
 
 def timed_launch(
-    launch: Launch, depends: Sequence[DeviceEvent], before: DeviceEvent | None, told: Told
+    launch: Launch,
+    depends: Sequence[DeviceEvent],
+    before: DeviceEvent | None,
+    told: Told,
+    prepared: float = 0.0,
 ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
-    """As ``launch``, and ``told`` hears what it took; ``before`` is the event of what the queue
-    launched before."""
+    """As ``launch``, and ``told`` hears what it took, with the seconds for which the host has
+    ``prepared`` it, if the device had nothing to do meanwhile; ``before`` is the event of what the
+    queue launched before."""
     is_idle = (before is None or before.complete) and not depends
     begun = clock()
     events, last = launch(depends)
@@ -341,7 +357,7 @@ def timed_launch(
     if last is None:
         told.unknown(False)
         return events, last
-    started: float | None = begun
+    started: float | None = begun - prepared
     if not is_idle:
         ended = None
         if not depends and isinstance(before, TimedEvent):

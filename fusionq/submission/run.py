@@ -135,6 +135,7 @@ class PreparedRun:
         "packed",
         "plan_depends_on_scalars",
         "pointers",
+        "prepared_in",
         "profiled",
         "rebinds",
         "scheduling",
@@ -207,6 +208,9 @@ class PreparedRun:
         """Whether that has to be asked which run is next."""
         self.profiled = False
         """Whether its kernels record times."""
+        self.prepared_in = 0.0
+        """Seconds that the host took for it, if that comes again with each list of its kind; 0 when
+        it has been launched."""
 
     @property
     def submissions(self) -> tuple[Submission, ...]:
@@ -244,7 +248,7 @@ class PreparedRun:
         other.built, other.stage_of, other.used = self.built, self.stage_of, self.used
         other.is_unfused = self.is_unfused
         other.submissions_of, other.cache, other.timings = submissions, "memory", timings
-        other.last_use, other.rebinds, other.profiled = 0, 0, False
+        other.last_use, other.rebinds, other.profiled, other.prepared_in = 0, 0, False, 0.0
         other.adaptive, other.is_trial = self.adaptive, False
         other.plan_depends_on_scalars = self.plan_depends_on_scalars
         other.pointers, other.scheduling = self.pointers, self.scheduling

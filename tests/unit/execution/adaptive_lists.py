@@ -78,6 +78,8 @@ class Times(dict[str, float]):
     def __init__(self, **seconds: float) -> None:
         super().__init__(seconds)
         self.ran: list[str] = []
+        self.prepared: list[float] = []
+        """Of each of these, for how many seconds it is told to have been prepared."""
 
 
 class Program:

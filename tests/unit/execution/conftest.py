@@ -49,16 +49,18 @@ def background(monkeypatch: pytest.MonkeyPatch, disk_cache: Path) -> Iterator[Im
 def times(monkeypatch: pytest.MonkeyPatch) -> Times:
     times = Times(auto=2.0, sequence=2.0, unfused=3.0, fused=2.0, megakernel=1.0)
 
-    def launch(launch, depends, before, told: Told):  # type: ignore[no-untyped-def]
+    def launch(launch, depends, before, told: Told, prepared):  # type: ignore[no-untyped-def]
         times.ran.append(told._name)  # type: ignore[attr-defined]
+        times.prepared.append(prepared)
         told.took(times[times.ran[-1]])
         return launch(depends)
 
     class MadeUp(Sample):
-        def launch(self, launch, depends, before):  # type: ignore[no-untyped-def]
+        def launch(self, launch, depends, before, prepared):  # type: ignore[no-untyped-def]
             launched = launch(depends)
             self.left -= 1
             times.ran.append(self._told._name)  # type: ignore[union-attr]
+            times.prepared.append(prepared)
             self.took(times[times.ran[-1]])
             return launched
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.execution import adaptive, list_record
+from fusionq.execution import adaptive, list_record, moved_runs
 from fusionq.execution import compile as compiling
 from fusionq.execution import prepare as preparing
 from tests.unit.execution.adaptive_lists import (
@@ -143,17 +143,37 @@ def test_submissions_that_nobody_keeps_are_not_looked_up_to_be_built_together(
 def test_launches_are_bound_once_for_lists_in_other_memory(
     background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Persistent kernels are bound for each list."""
     background.binds = False
-    prepared = bound_where_wanted(monkeypatch)
-    program = JoinedTemporaries()
-    program.run()
-    (record,) = list_record.RECORDS._records.values()
-    while record.trials.chosen is None:
+    for program in (Temporaries(), JoinedTemporaries()):
+        times.ran.clear(), list_record.RECORDS.clear()
+        bound = bound_where_wanted(monkeypatch)
         program.run()
-    tried = [name for name in times.ran if name not in ("unfused", "megakernel")]
-    bound = [strategy for strategy in prepared if strategy != "megakernel"]
-    assert len(tried) > len(set(tried)) >= len(bound) > 0
+        (record,) = list_record.RECORDS._records.values()
+        while record.trials.chosen is None:
+            program.run()
+        tried = [name for name in times.ran if name != "unfused"]
+        assert len(tried) > len(set(tried)) >= len(bound) > 0
+
+
+def test_what_is_done_for_each_list_counts_in_trials(
+    background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Launches that are moved, or that have to be bound where they cannot be; not what is bound
+    once for a list that comes again, or for all of a kind."""
+    background.binds = False
+
+    def prepared(program: Program) -> list[float]:
+        times.ran.clear(), times.prepared.clear(), list_record.RECORDS.clear()
+        program.run()
+        chosen_of(program)
+        ran = zip(times.ran, times.prepared, strict=True)
+        return [seconds for name, seconds in ran if name == "megakernel"]
+
+    moved = prepared(Temporaries())
+    assert not moved[0] and all(moved[1:]) and len(moved) > 1
+    assert not any(prepared(Program()))
+    monkeypatch.setattr(moved_runs, "kind_of", lambda backend, pending: None)
+    assert all(prepared(Temporaries()))
 
 
 def test_lists_whose_arrays_share_memory_in_another_way_are_bound_anew(

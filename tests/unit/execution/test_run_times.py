@@ -166,6 +166,16 @@ def test_nothing_launched_has_no_time(clock: Clock) -> None:
     assert told.heard == [None]
 
 
+def test_what_the_host_prepares_counts_where_the_device_has_nothing_to_do(clock: Clock) -> None:
+    told = Told()
+    timed_launch(Run(clock, 1, 4).launch, (), None, told, 3.0)[1].wait()  # type: ignore[union-attr,arg-type]
+    assert told.heard == [8]
+    before = timed_launch(Run(clock, 1, 9).launch, (), None, told)[1]  # type: ignore[arg-type]
+    event = timed_launch(Run(clock, 1, 20).launch, (), before, told, 3.0)[1]  # type: ignore[arg-type]
+    before.wait(), event.wait()  # type: ignore[union-attr]
+    assert told.heard[-1] != 24
+
+
 # ------------------------------------------------------------------------------ samples
 class SampleTold(Told):
     def others_between(self) -> None:
@@ -203,6 +213,22 @@ def test_what_somebody_waits_for_ends_there_and_what_he_does_then_does_not_count
     clock.now += 1000
     next_of(sample, Run(clock, 1, 4), before=event)
     assert told.heard == [15]
+
+
+def test_what_each_run_of_a_sample_is_prepared_in_counts(clock: Clock) -> None:
+    """But not where one before still runs meanwhile."""
+    sample, told = sampled(3)
+    event = None
+    for waits in (True, False, True):
+        run = Run(clock, 1, 9)
+        event = sample.launch(run.launch, (), event, 0.5)[1]  # type: ignore[arg-type]
+        if waits:
+            event.wait()  # type: ignore[union-attr]
+            clock.now += 100
+    assert told.heard == [10.5 + 11.5]
+    sample, told = sampled(1)
+    sample.launch(Run(clock, 1, 9).launch, (), Event(clock, clock.now + 0.02), 0.5)  # type: ignore[arg-type]
+    assert told.heard == [pytest.approx(10, abs=3e-3)]
 
 
 def test_the_program_s_own_wait_shows_the_end(clock: Clock) -> None:
