@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 
 from fusionq.backends.base import Backend
@@ -11,7 +12,13 @@ from fusionq.cache.disk import disk_store
 from fusionq.cache.keys import digest
 from fusionq.cache.serialise import MalformedData, decode, encode
 
+LOOK_AGAIN = 1.0
+"""Seconds until the disk is asked again for costs that it did not have: every list of new sizes
+wants to know."""
+
 _known: dict[Target, Costs] = {}
+_missing: dict[Target, float] = {}
+"""Those that nobody has measured, with the time until which that is believed."""
 
 
 def measured_target(backend: Backend) -> Target:
@@ -33,17 +40,23 @@ def measured_target(backend: Backend) -> Target:
             if kept is not None:
                 _keep(target, kept)
         _known[target] = target.costs if kept is None else kept
+        _missing.pop(target, None)
     return replace(target, costs=_known[target])
 
 
 def known_costs(backend: Backend) -> Costs:
     """Those of the device, where they have been measured already; else what its target assumes."""
     target = backend.target
-    if target not in _known and backend.abilities.asynchronous:
-        kept = _kept(target)
-        if kept is not None:
-            _known[target] = kept
-    return _known.get(target, target.costs)
+    known = _known.get(target)
+    if known is None and backend.abilities.asynchronous:
+        now = time.monotonic()
+        if now >= _missing.get(target, now):
+            known = _kept(target)
+            if known is None:
+                _missing[target] = now + LOOK_AGAIN
+            else:
+                _known[target] = known
+    return target.costs if known is None else known
 
 
 def _kept(target: Target) -> Costs | None:

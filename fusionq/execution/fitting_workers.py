@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from fusionq.backends.base import Backend, Binding
+from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import Costs, Target
 from fusionq.execution.device_costs import known_costs
 from fusionq.ir.nodes import Kernel
@@ -22,7 +23,11 @@ def chosen_workers(backend: Backend) -> ChosenWorkers:
 
 @lru_cache(16)
 def _by_costs(costs: Costs) -> ChosenWorkers:
+    @cached_by_identity
+    def costing(target: Target) -> Target:
+        return replace(target, costs=costs)
+
     def choose(kernel: Kernel, bindings: Mapping[str, Binding], target: Target) -> int:
-        return workers_for(kernel, bindings, replace(target, costs=costs))
+        return workers_for(kernel, bindings, costing(target))
 
     return choose

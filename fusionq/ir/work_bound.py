@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from math import inf, prod
 
+from fusionq.base.identity_cache import cached_by_identity
 from fusionq.ir.interval_arithmetic import Interval, arithmetic
 from fusionq.ir.nodes import (
     ArrayParam,
@@ -52,7 +53,7 @@ class WorkBound:
         if kernel.body and isinstance(persistent := kernel.body[0], Persistent):
             self._persistent = persistent
         else:
-            self._each = _operations(kernel, {}, None)
+            self._each = _for_all_shapes(kernel)
 
     @property
     def is_persistent(self) -> bool:
@@ -82,21 +83,37 @@ class WorkBound:
 
 def _of_stages(body: Persistent, shapes: Shapes) -> float:
     """Operations of all stages, each over all elements of its arrays."""
-    arrays = [
-        [(k, p.name) for k, p in enumerate(code.kernel.params) if isinstance(p, ArrayParam)]
-        for code in body.codes
-    ]
+    arrays = _arrays(body)
     known: dict[Hashable, float] = {}
     total = 0.0
     for stage in body.stages:
-        own = {name: shapes[stage.arguments[k]] for k, name in arrays[stage.code]}
-        kind = stage.code, *own.values()
-        if kind not in known:
+        kind = stage.code, stage.arguments
+        of_stage = known.get(kind)
+        if of_stage is None:
+            own = {name: shapes[stage.arguments[k]] for k, name in arrays[stage.code]}
             elements = sum(map(prod, own.values()))
             kernel = body.codes[stage.code].kernel
-            known[kind] = elements * _operations(kernel, own, elements)
-        total += known[kind]
+            each = _for_all_shapes(kernel)
+            if each == inf:
+                each = _operations(kernel, own, elements)
+            of_stage = known[kind] = elements * each
+        total += of_stage
     return total
+
+
+@cached_by_identity
+def _for_all_shapes(kernel: Kernel) -> float:
+    """What a work-item does, whatever the extents are; infinite where it depends on them."""
+    return _operations(kernel, {}, None)
+
+
+@cached_by_identity
+def _arrays(body: Persistent) -> list[list[tuple[int, str]]]:
+    """Of each code the parameters that are arrays, with their places."""
+    return [
+        [(k, p.name) for k, p in enumerate(code.kernel.params) if isinstance(p, ArrayParam)]
+        for code in body.codes
+    ]
 
 
 def _operations(kernel: Kernel, shapes: Shapes, items: int | None) -> float:

@@ -88,14 +88,16 @@ def schedule_for(
     only the shapes count."""
     body = kernel.body[0]
     assert isinstance(body, Persistent)
-    params = [
-        {
+    integers = _parameters(body).integers
+    values = {
+        names: {
             inner: int(bindings[name])  # type: ignore[arg-type]  # a scalar's value
-            for inner, name in of_stage
+            for inner, name in names
             if name in bindings
         }
-        for of_stage in _parameters(body).integers
-    ]
+        for names in set(integers)
+    }
+    params = [values[names] for names in integers]
     memory = bound_bytes(kernel, bindings)
     wanted = params, memory, target, tiling, choose
     for known in tuple(_latest):
@@ -103,17 +105,26 @@ def schedule_for(
             return known.schedule
     workers = choose(kernel, bindings, target)
     if workers != target.resident_workers:
-        target = replace(target, resident_workers=workers)
+        of_target = _with_fewer(target)
+        if workers not in of_target:
+            of_target[workers] = replace(target, resident_workers=workers)
+        target = of_target[workers]
     schedule = make_schedule(body, params, memory, target, tiling)
     if len(schedule.stage) <= LARGEST:
         _latest.append(_KnownSchedule(body, *wanted, schedule))
     return schedule
 
 
+@cached_by_identity
+def _with_fewer(target: Target) -> dict[int, Target]:
+    """The same with other numbers of workers."""
+    return {}
+
+
 class _Parameters(NamedTuple):
     """What there is to know of a persistent kernel's parameters."""
 
-    integers: list[list[tuple[str, str]]]
+    integers: list[tuple[tuple[str, str], ...]]
     """For each stage the integers, by their names in its code and in the kernel."""
     scheduling: frozenset[str]
     """Those that a schedule is made for."""
@@ -122,14 +133,13 @@ class _Parameters(NamedTuple):
 @cached_by_identity
 def _parameters(body: Persistent) -> _Parameters:
     closed_forms = [_in_closed_forms(code) for code in body.codes]
-    integers: list[list[tuple[str, str]]] = []
+    integers: list[tuple[tuple[str, str], ...]] = []
     scheduling: set[str] = set()
     for stage in body.stages:
         inner = body.codes[stage.code].kernel.params
         own = list(zip(inner, stage.arguments, strict=True))
-        integers.append(
-            [(p.name, n) for p, n in own if isinstance(p, ScalarParam) and p.type.is_integer]
-        )
+        of_stage = [(p.name, n) for p, n in own if isinstance(p, ScalarParam) and p.type.is_integer]
+        integers.append(tuple(of_stage))
         scheduling.update(name for p, name in own if p.name in closed_forms[stage.code])
     return _Parameters(integers, frozenset(scheduling))
 

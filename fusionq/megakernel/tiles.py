@@ -59,16 +59,20 @@ class TileBox:
 
 def extents_of(body: Persistent, params: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
     """The range of each stage; ``params``: for each stage, its code's integer parameters."""
-    known: dict[object, tuple[int, ...]] = {}
+    known: dict[tuple[int, int], tuple[int, ...]] = {}
     found = []
     for stage, values in zip(body.stages, params, strict=True):
-        kind = stage.code, tuple(values.items())
+        kind = stage.code, id(values)  # of stages with equal parameters mostly one object
         extents = known.get(kind)
         if extents is None:
-            code = body.codes[stage.code]
-            extents = known[kind] = tuple([int(evaluate(e, values)) for e in code.extents])
+            extents = known[kind] = extents_by(body.codes[stage.code], values)
         found.append(extents)
     return found
+
+
+def extents_by(code: StageCode, values: Mapping[str, int]) -> tuple[int, ...]:
+    """The range of a stage whose ``code`` has the integer parameters ``values``."""
+    return tuple([int(evaluate(extent, values)) for extent in code.extents])
 
 
 @lru_cache(1024)

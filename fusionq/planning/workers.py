@@ -10,7 +10,7 @@ from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import Target
 from fusionq.ir.nodes import ArrayParam, Kernel, Persistent, StageCode
 from fusionq.megakernel.launch import bound_bytes
-from fusionq.megakernel.tiles import extents_of
+from fusionq.megakernel.tiles import extents_by
 from fusionq.planning.cost import PersistentPart, Work, fewest_workers, persistent_part, stays_near
 from fusionq.planning.item_work import item_work
 from fusionq.planning.known_values import Sizes
@@ -42,18 +42,18 @@ def workers_for(kernel: Kernel, bindings: Mapping[str, Binding], target: Target)
             assert not isinstance(binding, ArrayBinding)
             integers[param.name] = int(binding)
     near, names = stays_near(memory, target), _names(body)
-    params = [
-        {own: integers[name] for own, name in of_stage if name in integers} for of_stage in names
-    ]
-    extents = extents_of(body, params)
     parts: list[PersistentPart] = []
     known: dict[Hashable, PersistentPart] = {}
-    for stage, values, extent, of_stage in zip(body.stages, params, extents, names, strict=True):
-        shapes = {own: arrays[name] for own, name in of_stage if name in arrays}
-        key = stage.code, extent, *values.values(), *shapes.values()
+    for stage in body.stages:
+        key = stage.code, stage.arguments
         part = known.get(key)
         if part is None:
-            code, items = body.codes[stage.code], prod(extent)
+            of_stage = list(zip(names[stage.code], stage.arguments, strict=True))
+            values = {own: integers[name] for own, name in of_stage if name in integers}
+            shapes = {own: arrays[name] for own, name in of_stage if name in arrays}
+            code = body.codes[stage.code]
+            extent = extents_by(code, values)
+            items = prod(extent)
             inside, whole = _work(body, stage.code, values, shapes, extent, target)
             groups = None if code.local_range is None else -(-items // prod(code.local_range))
             inside = None if inside is None else inside * items
@@ -64,12 +64,9 @@ def workers_for(kernel: Kernel, bindings: Mapping[str, Binding], target: Target)
 
 
 @cached_by_identity
-def _names(body: Persistent) -> list[list[tuple[str, str]]]:
-    """For each stage its code's parameters, by their names there and in the kernel."""
-    params = [[p.name for p in code.kernel.params] for code in body.codes]
-    return [
-        list(zip(params[stage.code], stage.arguments, strict=True)) for stage in body.stages
-    ]
+def _names(body: Persistent) -> list[list[str]]:
+    """The names of each code's parameters."""
+    return [[p.name for p in code.kernel.params] for code in body.codes]
 
 
 @cached_by_identity

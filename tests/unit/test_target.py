@@ -156,6 +156,7 @@ def measurements(monkeypatch: pytest.MonkeyPatch, disk_cache: Path) -> list[Targ
 
     monkeypatch.setattr(cost_measurement, "measure", measure)
     monkeypatch.setattr(device_costs, "_known", {})
+    monkeypatch.setattr(device_costs, "_missing", {})
     return done
 
 
@@ -185,6 +186,27 @@ def test_costs_that_nobody_has_measured_are_not_measured_to_be_known(
         assert device_costs.known_costs(backend).launch_seconds == 1.0
         device_costs._known.clear()  # a new process, which has the disk
     assert len(measurements) == 1
+
+
+def test_costs_that_are_not_on_disk_are_looked_for_once_in_a_while(
+    measurements: list[Target], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may have measured them."""
+    now, looked = [5.0], []
+    kept = device_costs._kept
+    monkeypatch.setattr(device_costs.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(device_costs, "_kept", lambda target: looked.append(now[0]) or kept(target))
+    backend: Any = Clocked(TWO_CORES)
+    for _ in range(3):
+        assert not device_costs.known_costs(backend).measured
+    assert looked == [5.0]
+    device_costs._keep(TWO_CORES, replace(TWO_CORES.costs, launch_seconds=9.0, measured=True))
+    now[0] += device_costs.LOOK_AGAIN / 2
+    assert not device_costs.known_costs(backend).measured
+    now[0] += device_costs.LOOK_AGAIN
+    for _ in range(3):
+        assert device_costs.known_costs(backend).launch_seconds == 9.0
+    assert len(looked) == 2
 
 
 def test_what_the_kept_costs_depend_on(
