@@ -28,7 +28,8 @@ def turned(item: fq.Item, x: Any, sum: Any) -> None:
     sum += np.float64(x[x.shape[0] - 1 - item.get_id(0)])
 
 
-@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_functions_of_one_angle_in_one_kernel(dtype: Any) -> None:
     queue = fq.FusionQueue()
     x = fq.Buffer(np.random.default_rng(5).uniform(0.01, 6, N).astype(dtype))

@@ -122,6 +122,7 @@ def test_every_work_item_is_done_once_and_alike(
             np.testing.assert_array_equal(*arrays, err_msg=f"{n, k}, array {number}")
 
 
+@pytest.mark.slow
 def test_the_plan_serves_long_rows_by_rows(
     sycl_queue: fq.FusionQueue, reference: fq.FusionQueue
 ) -> None:

@@ -47,6 +47,7 @@ def run(queue, strategy, chosen):
     return f.report, x.numpy().copy()
 
 
+@pytest.mark.slow
 def test_a_sort_is_one_launch(queue):
     """Its work-items exchange elements inside of a work-group, for the steps that it has."""
     report, x = run(queue, "fused", steps(5))

@@ -109,6 +109,7 @@ def compare(queue: fq.FusionQueue, reference: fq.FusionQueue, n: int, m: int, s:
         np.testing.assert_array_equal(*arrays, err_msg=f"{n, m, s}, array {number}")
 
 
+@pytest.mark.slow
 def test_segments_divide_for_no_work_item(sycl_queue: fq.FusionQueue) -> None:
     _, source = run(sycl_queue, 333, 40, 3, "megakernel")
     stages = [s for s in source.split("static void fq_stage_")[1:] if "segment_first" in s]

@@ -6,11 +6,14 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 PAGE = ROOT / "docs" / "semantics.md"
 
 
+@pytest.mark.slow
 def test_every_named_test_exists() -> None:
     named = re.findall(r"`([\w/]+\.py)::(\w+)`", PAGE.read_text(encoding="utf-8"))
     assert len(named) > 60

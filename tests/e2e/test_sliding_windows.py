@@ -144,6 +144,7 @@ def windows(report):
     return [stage for stage in report.plan.stages if slides(stage)]
 
 
+@pytest.mark.slow
 @pytest.mark.in_turn
 @pytest.mark.parametrize("shape", [(37, 83), (3, 200), (70, 5), (2, 40), (64, 64)])
 def test_chains_of_stencils(queue, shape, window):
@@ -158,6 +159,7 @@ def test_chains_of_stencils(queue, shape, window):
     assert local == {"t": ring_of(planes + 5), "u": ring_of(planes + 1)}
 
 
+@pytest.mark.slow
 @pytest.mark.in_turn
 def test_temporaries_of_several_types(queue):
     assert tiles(compared(queue, image((29, 45), (np.float64, np.int16, np.float32))))

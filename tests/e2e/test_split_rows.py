@@ -155,6 +155,7 @@ KERNELS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
 def test_rows_of_all_lengths(queue: fq.FusionQueue, kernel: Any) -> None:
     for shape in ROWS:

@@ -57,6 +57,7 @@ def run(queue: fq.FusionQueue, kernel: Any, n: int, strategy: Any) -> tuple[list
     return [x.numpy().copy() for x in (a, c, hits)], fused.report.device_source
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", (inside, in_place, counted, where_odd, by_rows))
 def test_each_work_item_is_done_once_or_as_if(
     sycl_queue: fq.FusionQueue, reference: fq.FusionQueue, kernel: Any

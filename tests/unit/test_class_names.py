@@ -6,6 +6,8 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 import fusionq
 
 PACKAGE = Path(fusionq.__file__).parent
@@ -21,6 +23,7 @@ def named_twice(sources: dict[str, str]) -> dict[str, list[str]]:
     return {name: where for name, where in places.items() if len(where) > 1}
 
 
+@pytest.mark.slow
 def test_no_name_stands_for_two_classes() -> None:
     paths = sorted(PACKAGE.rglob("*.py"))
     assert len(paths) > 200

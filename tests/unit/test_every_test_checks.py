@@ -97,6 +97,7 @@ def _checks(function: ast.FunctionDef) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_every_test_of_the_suite_checks_something() -> None:
     idle = Suite(parsed(TESTS)).idle_tests()
     assert not idle, "these tests cannot fail:\n" + "\n".join(idle)

@@ -129,6 +129,7 @@ def test_every_room_has_a_line_in_their_table() -> None:
     assert table == [room for floor in rooms() for room in floor]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_names_in_backquotes_exist(page: str) -> None:
     missing = [span for span in spans(page) if not exists(span)]

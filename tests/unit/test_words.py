@@ -44,6 +44,7 @@ def sources() -> list[Path]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", INSTEAD)
 def test_words_of_our_own_are_not_used(word: str) -> None:
     pattern = re.compile(rf"(?<![A-Za-z])(?:{word})(?![A-Za-z])")  # also as a part of a name

@@ -163,6 +163,7 @@ def resized(calls, n, more):
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [0, 1, 4])
 @pytest.mark.parametrize("seed", range(4))
 def test_random_parts(monkeypatch, seed, few):

@@ -120,6 +120,7 @@ def test_a_row_is_wrong_where_it_differs_by_more_than_is_allowed():
     assert str(Row("a", 100.0, 103.0, "µs", 0.02)).endswith("MORE THAN 2%")
 
 
+@pytest.mark.slow
 @needs_device
 @pytest.mark.parametrize("case", ["regions", "imbalanced"])
 def test_kernels_of_a_known_time(case, monkeypatch):

@@ -151,6 +151,7 @@ def four_sums(item: fq.NdItem, a, out):
     out[0, n - i], out[1, n - i], out[2, n - i], out[3, n - i] = first, second, third, fourth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8])
 @pytest.mark.parametrize(("strategy", "most"), [("unfused", 4), ("megakernel", None)])
 def test_reductions_side_by_side_are_one(dtype, strategy: str, most: int | None) -> None:

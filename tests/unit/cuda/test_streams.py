@@ -307,6 +307,7 @@ def test_nothing_of_an_instruction_lives_through_its_work() -> None:
     assert "%tid.x" not in generated(layers(), "strict", older).text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nvrtc")
 def test_rings_compile() -> None:
     """From sm_90 on; for older GPUs the same text reads rows where they lie."""

@@ -102,6 +102,7 @@ def test_stencils(nvrtc) -> None:
     assert loads >= 3 and stores == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, ml_dtypes.bfloat16, np.float32])
 def test_tiles_of_persistent_kernels(nvrtc, dtype) -> None:
     """Indices of 32 bits; what reads an array that no stage writes does so as from any other."""

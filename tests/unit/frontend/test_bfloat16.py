@@ -134,6 +134,7 @@ OTHERS = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64"
           "float16", "float32", "float64", "bfloat16")  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", OTHERS)
 def test_types_with_others_and_conversions(other):
     x = np.arange(N) % 251 * (1 if other[0] in "ub" else -3)

@@ -41,6 +41,7 @@ def lines(plan: PersistentPlan) -> int:
     return sum("(fq_given + " not in line or "fq_operands" in line for line in body)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [through, in_place])
 def test_the_text_does_not_grow_with_the_sets_of_operands(made: Any) -> None:
     few, many = made(5), made(20)

@@ -59,6 +59,7 @@ def test_the_text_of_waits_does_not_grow() -> None:
     assert build_work(few.kernel).waits == build_work(many.kernel).waits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["reference", None])
 def test_a_kernel_of_many_steps_has_the_results_of_launches(target: str | None) -> None:
     steps, n = 12, 33

@@ -133,6 +133,7 @@ def test_a_list_with_a_persistent_kernel_and_other_launches_has_both() -> None:
     assert len(shown(figure, "tile")) == drawn > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "report",
     [sequence, long_names, mixed, lambda: steps("sequence"), lambda: steps("megakernel", 20)],
@@ -153,7 +154,9 @@ def test_no_text_runs_into_another_or_out_of_the_page(report: Callable[[], fq.Re
         assert apart, f"{one!r} runs into {other!r}"
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg", "pdf", "PNG"])
+@pytest.mark.parametrize(
+    "suffix", ["png", *(pytest.param(s, marks=pytest.mark.slow) for s in ("svg", "pdf", "PNG"))]
+)
 def test_formats(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"plan.{suffix}"
     steps("megakernel").plot(str(path))

@@ -246,6 +246,7 @@ def in_threads(work: Callable[[], None], count: int, failures: list[str]) -> Non
     assert not failures, failures[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 3])
 def test_every_call_with_every_threshold(
     target: str | None, threads: int, failures: list[str]

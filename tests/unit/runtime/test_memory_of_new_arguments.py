@@ -70,6 +70,7 @@ def test_objects_do_not_add_up(sycl_queue, arguments, call):
     assert least[1] - least[0] < CALLS, "objects are kept of each call"
 
 
+@pytest.mark.slow
 def test_views_at_ever_other_places_do_not_add_up(queue):
     """Nor is one taken for another whose number was forgotten."""
     whole = fq.Buffer(np.arange(3 * MOST_VIEWS, dtype=np.float32))

@@ -30,6 +30,7 @@ OPERATIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(OPERATIONS)))
 def test_operations_and_dtypes(number):
     """The old value takes part unless it is initialised; a range of one work-group, and of two.
