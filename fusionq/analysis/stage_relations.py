@@ -61,8 +61,9 @@ def relation_between(
 def is_implied(proofs: Proofs, needed: isl.Map, ways: Sequence[tuple[isl.Map, isl.Map]]) -> bool:
     """Whether work-items that wait for those they have the first relation to of each of ``ways``,
     which waited for those of its second, need not wait for those of the ``needed`` one, whatever
-    the sizes and scalars are; or, where the relations depend on scalars, for today's and for sizes
-    that the ``proofs`` say: what rests on these then serves no others."""
+    the sizes and scalars are; or, where the relations depend on scalars, for those that are as far
+    apart as today's, or for today's, and for sizes that the ``proofs`` say: what rests on these
+    then serves no others."""
     symbols = proofs.symbols
 
     def sides(values: isl.Set) -> tuple[isl.Map, isl.Map]:
@@ -89,6 +90,14 @@ def is_implied(proofs: Proofs, needed: isl.Map, ways: Sequence[tuple[isl.Map, is
             return answered(lambda: implied(symbols.context), len(ways))
         if proofs.holds_for_others(lambda: implied(symbols.context)):
             return True
+        if len(scalars) > 1:  # as of steps that are numbered
+            apart = symbols.apart_as_today(scalars)
+            alike = symbols.context.intersect(apart)
+            if proofs.holds_for_others(lambda: implied(alike)) or proofs.is_empty_for_others(
+                lambda: left(alike)
+            ):
+                proofs.add([(apart, True)])
+                return True
         sizes = symbols.context.intersect(symbols.at_today(scalars))
         found = answered(lambda: implied(sizes), len(ways)) or proofs.is_empty_for_others(
             lambda: left(sizes)

@@ -123,6 +123,15 @@ class Symbols:
         pinned = " and ".join(f"{n} = {self.values[n]}" for n in sorted(names))
         return set_of(f"[{', '.join(self.names)}] -> {{ : {pinned} }}")
 
+    def apart_as_today(self, names: frozenset[str]) -> isl.Set:
+        """The parameter values in which those of ``names``, some, are as far apart as today."""
+        from fusionq.analysis.isl_texts import set_of
+
+        first, *others = sorted(names)
+        constraints = [f"{n} - {first} = {self.values[n] - self.values[first]}" for n in others]
+        text = " and ".join(constraints) or "1 = 1"
+        return set_of(f"[{', '.join(self.names)}] -> {{ : {text} }}")
+
     def for_any_free(self, values: isl.Set) -> isl.Set:
         """The parameter values that differ from some of ``values`` in those that are free only."""
         import islpy as isl

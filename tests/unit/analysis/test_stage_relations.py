@@ -201,6 +201,31 @@ def test_what_follows_for_todays_scalars_only_serves_no_others(back, value):
     assert not proofs.conditions and not proofs.today
 
 
+@pytest.mark.parametrize("ahead", [1, 2, 3])
+def test_what_follows_for_scalars_as_far_apart_as_todays_serves_these(ahead):
+    """Forth by one scalar and back by another, and a step between."""
+    symbols = Symbols()
+    symbols.size(9), symbols.scalar(5), symbols.scalar(5 + ahead)
+    proofs = Proofs(symbols)
+    same = isl.Map("[n0, s0, s1] -> { [i] -> [i] : 0 <= i < n0 }")
+    forth = isl.Map("[n0, s0, s1] -> { [i] -> [i + s1 - s0] }")
+    back = isl.Map("[n0, s0, s1] -> { [i] -> [i - 2] }")
+    assert is_implied(proofs, same, [(forth, back)]) == (ahead == 2)
+    if ahead != 2:
+        return
+    assert not proofs.today
+
+    def serves(*scalars):
+        other = Symbols()
+        other.size(9)
+        for scalar in scalars:
+            other.scalar(scalar)
+        return Proofs(other).rest_on(proofs.conditions)
+
+    assert serves(5, 7) and serves(-1, 1) and serves(100, 102)
+    assert not serves(5, 6) and not serves(7, 5) and not serves(1, 4)
+
+
 # ---------------------------------------------------------------------------- several stages
 def relations(*calls, stages=None, questions=None):
     listed = submissions(*calls)
@@ -265,7 +290,7 @@ def test_steps_of_a_fourier_transform_wait_for_all_that_share_elements():
     assert [found.waits(k) for k in range(4)] == [[], [0], [1, 0], [2, 1, 0]]
 
 
-def test_waits_of_steps_that_scalars_number_serve_these_scalars_only():
+def test_waits_of_steps_that_scalars_number_serve_scalars_as_far_apart_only():
     """Each step reads what the two before have left and waits for the last of them alone, which
     waited for the other; steps in another order wait for others."""
 
@@ -285,6 +310,7 @@ def test_waits_of_steps_that_scalars_number_serve_these_scalars_only():
     assert [found.waits(k) for k in range(4)] == [[], [0], [1], [2]]
     validity = questions.validity.result()
     assert validity.holds(submissions(*calls))
+    assert validity.holds(submissions(*listed(2, 3, 4, 5)))
     others = listed(5, 6, 2, 7)
     assert [relations(*others).waits(k) for k in range(4)] == [[], [0], [], [1]]
     assert not validity.holds(submissions(*others))
