@@ -19,12 +19,14 @@ KIND = "learned"
 
 @dataclass(frozen=True, slots=True)
 class LearnedCandidate:
-    """A candidate, and what its runs took, in seconds."""
+    """A candidate, and what its runs took, in seconds; ``compared``: how often what was chosen was
+    compared with it later on."""
 
     strategy: Strategy
     state: Literal["awaited", "ready", "slower", "left out"]
     reason: str
     seconds: tuple[float, ...]
+    compared: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,9 @@ class Learned:
     """The candidates of the lists of one structure and size class on one device.
 
     ``kernels`` names the submissions, ``work_items`` is the largest extent of their ranges.
-    ``first`` is what runs until one is ``chosen``; ``runs``: of the list, until one was.
+    ``first`` is what runs until one is ``chosen``; ``runs``: of the list, until one was;
+    ``reopened``: how often its times have drifted, ``changes``: how often another one was chosen
+    later on.
     """
 
     kernels: str
@@ -42,6 +46,7 @@ class Learned:
     chosen: Strategy | None
     runs: int
     reopened: int
+    changes: int
     candidates: tuple[LearnedCandidate, ...]
 
     @property
@@ -91,6 +96,7 @@ def _read(contents: bytes) -> Learned | None:
     chosen = next((c for c in learned.candidates if c.strategy == learned.chosen), None)
     if chosen is not None and chosen.state != "ready":
         right = False
-    if learned.reopened < 0 or not all(math.isfinite(s) and s >= 0 for s in times):
+    counts = (learned.reopened, learned.changes, *(c.compared for c in learned.candidates))
+    if min(counts) < 0 or not all(math.isfinite(s) and s >= 0 for s in times):
         right = False
     return learned if right else None

@@ -61,7 +61,9 @@ def _learned_table(learned: list[Learned]) -> Table:
         times = [
             f"{c.strategy} {min(c.seconds) * 1e6:,.0f}" for c in one.candidates if c.seconds
         ]
-        chosen = one.chosen or "not yet"
+        chosen: str = one.chosen or "not yet"
+        if again := sum(c.compared for c in one.candidates):
+            chosen += f", compared again {again}×, changed {one.changes}×"
         row = (one.kernels, one.device, chosen, ", ".join(times), f"{one.work_items:,}")
         table.add_row(*map(escape, row))
     return table

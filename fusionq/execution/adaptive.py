@@ -7,7 +7,7 @@ a worker process plans and builds one candidate after the other into the disk ca
 where somebody waits for them (``run_times``); what is clearly slower is dropped, the fastest stays
 (``trials``).  From then on a run that is repeated costs what it costs without all this: the queue
 has the prepared run of the candidate that was chosen.  One run in ``SAMPLED`` is timed, and where
-these times drift, the candidates are compared anew.
+these times drift, and at growing distances (``later_comparisons``), the others are looked at again.
 
 Every candidate gives the same bits.  A list whose buffers are promoted is not tried without: their
 memory may not even be there.  ``fp="fast"`` allows other bits, so nothing is tried there.
@@ -16,38 +16,32 @@ memory may not even be there.  ``fp="fast"`` allows other bits, so nothing is tr
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 from fusionq.analysis.validity import largest_extent
 from fusionq.backends.base import Backend, DeviceEvent, PreparedLaunch
 from fusionq.base.config import debug_level
-from fusionq.base.errors import DeviceError
 from fusionq.base.options import FusionOptions
-from fusionq.base.phases import timed
 from fusionq.base.recursion import room_for_recursion
-from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.background_support import unavailable
-from fusionq.execution.binding import bind
+from fusionq.execution.candidate_runs import CandidateRuns
 from fusionq.execution.candidates import choice_text
-from fusionq.execution.compile import finished_plan, measured_plan
+from fusionq.execution.compile import measured_plan
 from fusionq.execution.contender import Candidate
 from fusionq.execution.first_plan import FirstPlan
 from fusionq.execution.list_record import (
     LEFT_TO_MODEL,
     MOST_REQUESTS,
     RECORDS,
-    UNTIL_WORTH,
     ListRecord,
     new_record,
     record_key,
 )
 from fusionq.execution.machine_load import is_busy
-from fusionq.execution.moved_runs import MovedRuns
 from fusionq.execution.planning_time import PlanningStopped
 from fusionq.execution.run_timer import RunTimer
 from fusionq.execution.run_times import Launch, Sample
-from fusionq.execution.trials import CANDIDATES, PERSISTENT_LAST
+from fusionq.execution.standing import CANDIDATES, PERSISTENT_LAST
 from fusionq.memory.fusing_queues import LOCK
 from fusionq.submission.known import KnownSubmission
 from fusionq.submission.pending import SubmissionList
@@ -70,6 +64,9 @@ UNTIMED = 0.015
 """Seconds of such runs without one that is timed: that begins later, since it takes another way
 through the host.  On an H100's a replay takes 130 to 160 µs more, which is 3 % of a list of 5 ms
 that is waited for each time."""
+
+MOST_UNTIMED = 0.05
+"""Seconds of shorter runs without one that is timed."""
 
 UNFUSED_UNTIMED = 0.03
 """Seconds of such runs without one that is timed, where each submission runs by itself: they begin
@@ -140,16 +137,10 @@ class AdaptiveList:
         record: ListRecord,
         made: CacheOutcome | None = None,
     ) -> None:
-        self._made = made
-        """Where the plan comes from that was made for the first run."""
         self._backend = backend
         self._options = options
         self._record = record
-        self._runs: dict[Candidate, tuple[tuple[KnownSubmission, ...], PreparedRun]] = {}
-        """With the list that each was prepared for: others, of equal sizes, ask too
-        (``PreparedRun.elsewhere``)."""
-        self._moved = MovedRuns(backend)
-        """The same for lists of temporaries."""
+        self._runs = CandidateRuns(backend, options, record, self, made)
         self._compared: tuple[tuple[KnownSubmission, ...], object] = (), None
         """The list last compared with others, and the record's sizes then."""
         self._sample: tuple[Candidate, Sample] | None = None
@@ -185,7 +176,7 @@ class AdaptiveList:
         while True:
             name = self._next(compared, pending)
             try:
-                run = self._run(name, pending, timings)
+                run = self._runs.run(name, pending, timings)
             except PlanningStopped as stopped:
                 if stopped.chooser is None or not self._is_sampled("unfused"):
                     self._end_sample()  # else the launches tell what they take
@@ -198,11 +189,11 @@ class AdaptiveList:
                 break
             self._end_sample()
         run.adaptive = self
-        is_open = trials.chosen is None and not trials.waits
+        is_open = trials.is_compared_again or (trials.chosen is None and not trials.waits)
         run.is_trial = is_open or self._sample is not None
         self._rest(self._until_asked)
-        if trials.chosen is not None:
-            self._runs = {name: ((*pending.entries,), run)}
+        if trials.chosen is not None and not trials.is_compared_again:
+            self._runs.keep_only(name, run, pending)
         return run
 
     @property
@@ -278,6 +269,8 @@ class AdaptiveList:
                 if seconds >= SLOW:
                     between = UNFUSED_UNTIMED if chosen == "unfused" else UNTIMED
                     untimed = int(between / seconds)
+                elif seconds > 0:
+                    untimed = min(untimed, int(MOST_UNTIMED / seconds))
         self._set = self.untimed = untimed
 
     def launch(
@@ -301,6 +294,8 @@ class AdaptiveList:
                 run.is_trial = True  # so that this asks again, with what it has prepared
                 if name is not None and (trials.chosen is not None or name != trials.present):
                     record.tell_queues(name)
+            elif trials.compares_again():
+                run.is_trial = True
         self._rest(SAMPLED if run.is_trial else None)
         if name is None:
             return run.launch(depends)
@@ -381,7 +376,9 @@ class AdaptiveList:
 
         record, trials = self._record, self._record.trials
         while record.making is None:
-            if trials.waits and trials.awaited:
+            if trials.wanted is not None:
+                name = trials.wanted
+            elif trials.waits and trials.awaited:
                 name = trials.awaited[0]
             elif trials.might_stay_unfused and not (
                 record.requests.get("unfused") or record.plans.get("unfused")
@@ -389,7 +386,8 @@ class AdaptiveList:
                 name = "unfused"
             else:
                 return
-            if trials.costs.is_spent and name not in (trials.present, "unfused"):
+            is_spent = trials.chosen is None and trials.costs.is_spent
+            if is_spent and name not in (trials.present, "unfused"):
                 return  # until the list has run for longer
             record.requests[name] = record.requests.get(name, 0) + 1
             if record.requests[name] > MOST_REQUESTS:
@@ -403,99 +401,6 @@ class AdaptiveList:
                     ArgumentsAhead(self._backend, pending),
                 )  # fmt: skip
                 record.make(name, plan)
-
-    def _run(
-        self, name: Candidate, pending: SubmissionList, timings: dict[str, float]
-    ) -> PreparedRun | None:
-        """A run of candidate ``name`` with the list's values; None where it cannot run, which its
-        record then knows."""
-        entries, run = self._runs.get(name, ((), None))
-        values = pending.values
-        if (
-            run is not None
-            and entries == (*pending.entries,)
-            and run.is_in_place()
-            and (not values or run.rebind(values, pending.operands))
-        ):
-            if run.as_one is not None:
-                run.will_be_repeated()
-            return run
-        ahead = self._bound_ahead(name, pending, timings)
-        if ahead is not None:
-            return ahead
-        moved = self._moved.run_for(name, pending)
-        plans = self._record.plans.get(name, ())
-        if moved is not None and any(built is moved.built for built in plans):
-            return moved
-        trials = self._record.trials
-        found = self._built(name, pending, timings)
-        if found is None:
-            return None
-        built, outcome = found
-        run = PreparedRun(built, pending.submitted(), outcome, timings)
-        begun = perf_counter()
-        try:
-            with timed(timings, "prepare"):
-                bind(self._backend, run, pending, self._options.fp)
-        except DeviceError as error:
-            if name == trials.first:
-                raise
-            trials.leave_out(name, next(iter(str(error).splitlines()), type(error).__name__))
-            return None
-        if name != trials.best and trials.chosen is None:
-            trials.costs.prepared(perf_counter() - begun)
-        self._runs[name] = (*pending.entries,), run
-        self._moved.keep(name, run, pending)
-        return run
-
-    def _bound_ahead(
-        self, name: Candidate, pending: SubmissionList, timings: dict[str, float]
-    ) -> PreparedRun | None:
-        """The run that was bound to these arguments on this queue before it was wanted."""
-        arguments, run = self._record.bound.pop(name, (None, None))
-        if (
-            run is None
-            or arguments is None
-            or arguments.backend is not self._backend
-            or arguments.entries != (*pending.entries,)
-            or not run.is_in_place()
-            or not run.rebind(pending.values, pending.operands)
-        ):
-            return None
-        run.timings = timings
-        self._runs[name] = arguments.entries, run
-        return run
-
-    def _built(
-        self, name: Candidate, pending: SubmissionList, timings: dict[str, float]
-    ) -> tuple[BuiltPlan, CacheOutcome] | None:
-        record, trials = self._record, self._record.trials
-        operands = pending.operands()
-        for built in record.plans.get(name, ()):
-            if built.plan.validity.holds(operands):
-                return built, "memory"
-        contender = trials.contenders[name]
-        if contender.state == "left out":
-            raise PlanningStopped(f"no strategy can run: {name} is left out, {contender.reason}")
-        if name in (trials.first, trials.chosen) and name not in record.requests:
-            record.requests[name] = 0
-            options = self._options._replace(strategy=name)
-            found = finished_plan(self._backend, pending.submissions(), options, timings)
-            if found is not None:
-                own = record.add_plan(name, found[0])
-                return None if own is None else (own, self._made or found[1])
-        if name != "unfused":
-            trials.await_again(name)
-        if trials.contenders[trials.present].state == "awaited" or name == "unfused":
-            self.reason = self._why_unfused()
-            raise PlanningStopped(self.reason, self)
-        return None
-
-    def _why_unfused(self) -> str:
-        record = self._record
-        if not record.is_worth_learning:
-            return UNTIL_WORTH
-        return choice_text(record.trials, "unfused", True)
 
     # -------------------------------------------------------------------------- report
     def text(self, run: PreparedRun) -> str:

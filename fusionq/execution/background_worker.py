@@ -30,7 +30,7 @@ from fusionq.execution.candidates import superfluous
 from fusionq.execution.compile import built_plan, planned
 from fusionq.execution.contender import Candidate
 from fusionq.execution.device_costs import measured_target
-from fusionq.execution.trials import MOST_SLOWDOWN
+from fusionq.execution.standing import MOST_SLOWDOWN
 from fusionq.planning.predicted import predicted_seconds
 
 IDLE_SECONDS = 60.0

@@ -105,7 +105,18 @@ def choice_text(trials: Trials, name: Candidate, is_learning: bool) -> str:
             )
     known = [_text(*named) for named in trials.contenders.items()]
     cost = f"trials took {trials.costs.total * 1e6:,.0f} µs more" if trials.costs.total else None
-    return "; ".join(filter(None, [why, *known, cost]))
+    return "; ".join(filter(None, [why, *known, cost, _later_text(trials)]))
+
+
+def _later_text(trials: Trials) -> str | None:
+    """How often what was chosen has been compared since, and with what result."""
+    later = trials.later
+    if not (later.count or later.changes):
+        return None
+    changed = f"changed {later.changes} times" if later.changes != 1 else "changed once"
+    times = "once" if later.count == 1 else f"{later.count} times"
+    kept = changed if later.changes else "and kept"
+    return f"compared again {times} since, {kept}, which took {later.cost * 1e6:,.0f} µs more"
 
 
 def _and(names: Sequence[str]) -> str:
@@ -119,4 +130,6 @@ def _text(name: Candidate, contender: Contender) -> str | None:
         return f"{name} was not tried: {contender.reason}" if contender.reason else None
     runs = len(contender.seconds)
     dropped = ", dropped" if contender.state == "slower" else ""
+    if dropped and contender.behind is not None:
+        dropped += f", {contender.behind:.2f} times as long in the latest of {contender.compared}"
     return f"{name} {contender.shortest * 1e6:,.0f} µs ({runs} run{'s' * (runs != 1)}{dropped})"

@@ -15,8 +15,6 @@ INF = float("inf")
 
 State: TypeAlias = Literal["awaited", "ready", "slower", "left out"]
 
-Win: TypeAlias = Literal["none", "unproven", "repeated"]
-
 HELD_UP = 2.0
 """A persistent kernel's run that takes so many times its shortest was held up: its workers waited
 for one that something else kept from running."""
@@ -44,15 +42,6 @@ class Contender:
     """Whether it has a persistent kernel."""
     timed: int = 0
     """Samples whose times were known, whether they count or not."""
-    lost_to: tuple[Candidate, float, bool] | None = None
-    """What was found to be faster, the seconds that a run of it took then, and whether that was
-    among others."""
-    is_doubtful: bool = False
-    """Whether it was slower by runs that took much longer among others than by itself."""
-    is_second: bool = False
-    """Whether it has been compared once more."""
-    win: Win = "none"
-    """Whether it has won while something else held up what it was compared with."""
     misses: int = 0
     """Samples that could not be taken."""
     busy: int = 0
@@ -70,12 +59,14 @@ class Contender:
     """Seconds of a run of the shortest sample of several, also from earlier comparisons."""
     fastest_alone: float = float("inf")
     """The same of samples of one."""
-    known: float = float("inf")
-    """Seconds of a run of the shortest sample of several since the trials began, whatever the
-    machine does now: with what is beside its runs, since without that it looks short where one by
-    itself was held up."""
-    known_alone: float = float("inf")
-    """The same of samples of one."""
+    compared: int = 0
+    """How often what was chosen was compared with it later on."""
+    again: float = 0.0
+    """When that is to be done the next time, by the seconds that the list has run."""
+    is_leading: bool = False
+    """Whether it was faster the last time."""
+    behind: float | None = None
+    """How many times as long as what is chosen it took then."""
     disturbed: int = 0
     """Samples that did not count since something else had to be the reason for what they took."""
 
@@ -110,10 +101,7 @@ class Contender:
             self.slowdown = 1.0  # what it was is no longer so
             self.is_predicted = False
         self.forget()
-        self.fastest = self.fastest_alone = self.known = self.known_alone = float("inf")
-        self.is_second = self.is_doubtful = False
-        self.win = "none"
-        self.lost_to = None
+        self.fastest = self.fastest_alone = float("inf")
 
     def forget(self, keeps_alone: bool = False) -> None:
         """Forget its times; ``keeps_alone``: but those of samples of one run, where others have

@@ -12,6 +12,7 @@ import os
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import field
+from math import inf
 from typing import TYPE_CHECKING
 
 from fusionq.analysis.item_space import global_range
@@ -26,6 +27,7 @@ from fusionq.cache.plan_cache import PLANS, BuiltPlan
 from fusionq.execution.candidates import as_auto, need_not_be_made, superfluous
 from fusionq.execution.compile import plans_key
 from fusionq.execution.contender import Candidate
+from fusionq.execution.learned_trials import learned_of, trials_of
 from fusionq.execution.planning_time import unfused_seconds
 from fusionq.execution.run_timer import RunTimer
 from fusionq.execution.run_times import Sample, TimedEvent, WatchedRun, WatchedSample
@@ -160,7 +162,9 @@ class ListRecord:
         if self.making is None or not self.making[1].poll():
             return
         (name, made), self.making = self.making, None
-        if made.built is None:
+        if made.built is None and self.trials.chosen is not None:
+            self.trials.contenders[name].again = inf  # it is not looked at again in this process
+        elif made.built is None:
             if made.is_unserved and sum(self.requests.values()) <= 1:
                 self.is_left_to_model = True
             elif name != self.trials.first or name != "unfused":
@@ -191,6 +195,7 @@ class ListRecord:
         built = BuiltPlan(as_auto(built.plan), built.programs)
         inner = [stage.inner for stage in built.plan.stages]
         self.trials.contenders[name].is_persistent = any(inner)
+        self.trials.here.add(name)
         known.insert(0, built)
         del known[16:]
         return built
@@ -214,21 +219,30 @@ class ListRecord:
                     self.run_seconds = what
                 if name == self.trials.first:
                     self.trials.costs.usual = what
-                if self.trials.chosen == name:
+                if runs:
+                    self._add(name, what, runs)
+                elif self.trials.chosen == name:
+                    reopened = self.trials.reopened
                     self.trials.sample(what)
-                    if self.trials.chosen is None:
+                    if self.trials.reopened > reopened:
                         self.is_unseen = self.is_among_others = False
-                        self.tell_queues(name)
-                elif runs:
-                    self.trials.add(name, what, runs)
             elif what is None:
                 if runs:
                     self.trials.missed(name)
             elif name in self.trials.contenders:
                 self.trials.leave_out(name, what)
         self.trials.in_batches = self.is_unseen and not self.is_among_others
-        if self.trials.chosen is not None and (self.trials.tried or self.requests):
+        is_new = self.trials.tried or self.requests or self.trials.later.count
+        if self.trials.chosen is not None and is_new:
             self.keep()
+
+    def _add(self, name: Candidate, seconds: float, runs: int) -> None:
+        """A sample of ``name``, by which another candidate may be chosen."""
+        before = self.trials.chosen
+        self.trials.add(name, seconds, runs)
+        if before not in (None, self.trials.chosen):
+            assert before is not None, "what was chosen"
+            self.tell_queues(before)
 
     def sample(self, name: Candidate, runs: int) -> Sample:
         """So many runs of ``name``, whose time together is wanted."""
@@ -251,7 +265,9 @@ class ListRecord:
         state = self._state
         if state != self._kept:
             self._kept = state
-            keep_learned(self.key, self.trials.learned(self.kernels, self.work_items, self.device))
+            keep_learned(
+                self.key, learned_of(self.trials, self.kernels, self.work_items, self.device)
+            )
 
     @property
     def is_known(self) -> bool:
@@ -263,9 +279,10 @@ class ListRecord:
         self._kept = self._state
 
     @property
-    def _state(self) -> tuple[Candidate | None, int, bool]:
+    def _state(self) -> tuple[Candidate | None, int, int, bool]:
         """What an entry on disk is written anew for."""
-        return self.trials.chosen, self.trials.reopened, self.is_worth_learning
+        trials = self.trials
+        return trials.chosen, trials.reopened, trials.later.count, self.is_worth_learning
 
 
 def sizes_of(submissions: Sequence[Sized]) -> tuple[Hashable, ...]:
@@ -360,7 +377,7 @@ def new_record(
     if learned is not None and learned.is_new:
         before, learned = learned.first, None
     record = ListRecord(
-        Trials(first(before), awaited) if learned is None else Trials.of(learned),
+        Trials(first(before), awaited) if learned is None else trials_of(learned),
         key,
         sizes_of(submissions),
         _names(submissions),

@@ -9,7 +9,7 @@ kernel waits for those of its workers that something else keeps from running.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, inf
+from math import inf
 
 from fusionq.execution.contender import Contender
 
@@ -52,20 +52,9 @@ LEAST_SHARE = 0.25
 beside them, where one that was held up by itself would say that they take nothing."""
 
 CLEARLY_BATCHED, LEAST_CLEAR = 1.25, 5e-5
-"""A candidate is clearly slower or faster than another by so many times, by samples of several
-runs, if those runs but one differ by so many seconds together: what is beside a sample's runs
-varies by some part of that.  A run of each by itself decides by ``CLEARLY_SLOWER`` and
-``CLEARLY_FASTER`` where the two differ by ``DECIDES``."""
-
-LONG_SECONDS, LONGER, MOST_LONG = 5e-4, 2, 12
-"""What longer samples take, about, where those say nothing clearly; so many more runs than those
-they have at least, and the most that they have."""
-
-PAIRS = 2
-"""Longer samples of each, in turn, unless the first two differ clearly: what disturbs the one
-rarely disturbs the other.  Replayed samples of 52 forms: what was chosen takes 5.1 % longer than
-what is faster (with one sample of each, twice as long, 5.6 %), of 20 forms on a quiet machine 0.9
-(0.9), by as many runs."""
+"""A run of the best by itself contradicts what is known of it where it takes so many times as long,
+or as short, and so many seconds more or less.  A run of each by itself decides by
+``CLEARLY_SLOWER`` and ``CLEARLY_FASTER`` where the two differ by ``DECIDES``."""
 
 BY_ITSELF = 2e-3
 """Seconds of a run from which on one by itself is a sample."""
@@ -97,12 +86,6 @@ many times."""
 def batch(best: Contender) -> int:
     """How many runs a sample has where nobody waits for each, by what one of the ``best`` takes."""
     return 1 if min(best.alone, default=BY_ITSELF) >= BY_ITSELF else SEVERAL
-
-
-def long_batch(own: Contender, best: Contender) -> int:
-    """How many runs a longer sample of the two has."""
-    wanted = ceil(LONG_SECONDS / max(min(own.shortest, best.shortest), 1e-9))
-    return max(batch(best) + LONGER, min(wanted, MOST_LONG))
 
 
 def among_others(seconds: float, runs: int, alone: Sequence[float]) -> float:
@@ -141,17 +124,11 @@ def is_disturbed(contender: Contender, seconds: float, runs: int) -> bool:
     return True
 
 
-def contradicts(contender: Contender) -> bool:
-    """Whether its runs among others took so much longer than one by itself that something else has
-    to be the reason; but not where the host launches each submission by itself."""
-    return contender.shortest > DISTURBED[0] * min(contender.alone, default=inf)
-
-
-def verdict(own: Contender, best: Contender, most: int, is_long: bool = False) -> bool | None:
+def verdict(own: Contender, best: Contender, most: int) -> bool | None:
     """Whether the challenger is faster than the best by samples of at ``most`` so many runs; None
     where others are needed."""
     if most > 1:
-        return _verdict_of_several(own, best, most, is_long)
+        return _verdict_of_several(own, best, most)
     if not own.seconds or not best.seconds:
         return None
     rounds, slower = len(own.seconds), own.shortest / best.shortest
@@ -172,7 +149,7 @@ def is_faster_by_itself(own: Contender, best: Contender) -> bool:
     return alone < CLEARLY_FASTER * known and known - alone > DECIDES
 
 
-def _verdict_of_several(own: Contender, best: Contender, most: int, is_long: bool) -> bool | None:
+def _verdict_of_several(own: Contender, best: Contender, most: int) -> bool | None:
     """The same where nobody waits for each run."""
     if not own.alone or not best.alone:
         return None
@@ -188,21 +165,8 @@ def _verdict_of_several(own: Contender, best: Contender, most: int, is_long: boo
         return None
     if not best.seconds:
         return None
-    if is_long:
-        slower = own.shortest / best.shortest
-        is_clear = not 1 / CLEARLY_BATCHED <= slower <= CLEARLY_BATCHED
-        if not is_clear and min(len(own.seconds), len(best.seconds)) < PAIRS:
-            return None
-        return slower < FASTER
     # No run takes longer than one by itself, which makes those among others look short where it was
     # held up: what both take together has to say the same.
     slower = min(own.shortest, alone) / min(best.shortest, best_alone)
-    more, more_of_best = (c.shortest * (most - 1) for c in (own, best))
-    sample, of_best = more + alone, more_of_best + best_alone
-    if abs(more - more_of_best) < LEAST_CLEAR:
-        return None
-    if slower > CLEARLY_BATCHED and sample > of_best:
-        return False
-    if slower < 1 / CLEARLY_BATCHED and sample < of_best:
-        return True
-    return None
+    sample, of_best = (c.shortest * (most - 1) + min(c.alone) for c in (own, best))
+    return slower < FASTER and sample < of_best

@@ -7,7 +7,7 @@ import pytest
 
 import fusionq as fq
 from fusionq.execution import (
-    adaptive,
+    candidate_runs,
     list_record,
 )
 from fusionq.execution.candidate_plans import NOT_REQUESTED
@@ -143,14 +143,20 @@ def chosen_of(program: Program, most: int = 30) -> str:
     return record.trials.chosen
 
 
+def run_often(program: Program, times: int) -> None:
+    """So many times."""
+    for _ in range(times):
+        program.run()
+
+
 def bound_where_wanted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The strategies of the plans whose launches were bound when a run was wanted."""
     prepared: list[str] = []
-    bind = adaptive.bind
+    bind = candidate_runs.bind
 
     def counted(backend, run, pending, fp):  # type: ignore[no-untyped-def]
         prepared.append(run.built.plan.strategy)
         bind(backend, run, pending, fp)
 
-    monkeypatch.setattr(adaptive, "bind", counted)
+    monkeypatch.setattr(candidate_runs, "bind", counted)
     return prepared

@@ -14,6 +14,7 @@ from fusionq.execution import (
     adaptive,
     candidate_plans,
     first_plan,
+    later_comparisons,
     list_record,
     run_timer,
     trial_cost,
@@ -35,6 +36,7 @@ def background(monkeypatch: pytest.MonkeyPatch, disk_cache: Path) -> Iterator[Im
     monkeypatch.setattr(candidate_plans, "CandidatePlan", background)
     monkeypatch.setattr(list_record, "WORTH_LEARNING", 1e-9)
     monkeypatch.setattr(trial_cost, "SHARE", 1e9)  # preparing takes more than made-up runs
+    monkeypatch.setattr(later_comparisons, "SHARE", 0.0)  # none but what drifts
     monkeypatch.setattr(first_plan, "STEP", 1e9)  # nothing is planned where the user waits
     monkeypatch.setattr(adaptive, "is_busy", lambda: background.is_busy)
     group = replace(ASSUMED["largest_barrier_group"], cpu=LARGEST_GROUP)

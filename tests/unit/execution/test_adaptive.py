@@ -11,6 +11,7 @@ import pytest
 import fusionq as fq
 from fusionq.execution import (
     adaptive,
+    later_comparisons,
     list_record,
     run_timer,
 )
@@ -23,6 +24,7 @@ from tests.unit.execution.adaptive_lists import (
     Times,
     bound_where_wanted,
     chosen_of,
+    run_often,
 )
 from tests.unit.execution.programs import neighbours, scale
 
@@ -30,7 +32,7 @@ from tests.unit.execution.programs import neighbours, scale
 def test_a_list_seen_once_asks_for_nothing(background: Immediate, times: Times) -> None:
     report = Program().run().report
     assert not background.asked and not times.ran
-    assert report.fallback == adaptive.UNTIL_WORTH
+    assert report.fallback == list_record.UNTIL_WORTH
 
 
 def test_the_fastest_is_chosen_by_real_runs(background: Immediate, times: Times) -> None:
@@ -91,8 +93,7 @@ def test_slow_lists_are_watched_always(background: Immediate, times: Times) -> N
     program.run()
     chosen_of(program)
     times["megakernel"] = 9.0
-    for _ in range(6):
-        program.run()
+    run_often(program, 40)
     assert chosen_of(program) == "unfused"
 
 
@@ -179,10 +180,10 @@ def test_fast_lists_are_sampled(
     program.run()
     times.update(unfused=2e-5, megakernel=1e-5)
     monkeypatch.setattr(adaptive, "SAMPLED", 2)
+    monkeypatch.setattr(later_comparisons, "SOON", 0.0)
     chosen_of(program)
     times["megakernel"] = 9e-5
-    for _ in range(adaptive.SAMPLED + 25):
-        program.run()
+    run_often(program, 40)
     assert chosen_of(program) == "unfused"
     assert program.run().report.strategy == "unfused"
 
@@ -229,7 +230,7 @@ def test_runs_without_a_wait_between_them_are_compared_in_batches(
     tried = times.ran.index("megakernel")
     batches = ["unfused"] * 3 + ["megakernel"] * 3
     assert times.ran[tried - 1 : tried + 7] == ["unfused", "megakernel", *batches]
-    while record.trials.chosen is not None:
+    while not record.trials.reopened:
         record.trials.sample(1.0)
         record.poll()
 

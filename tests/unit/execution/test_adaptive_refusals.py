@@ -12,7 +12,9 @@ from fusionq.cache.plan_cache import PLANS
 from fusionq.execution import (
     adaptive,
     bind_ahead,
+    candidate_runs,
     first_plan,
+    later_comparisons,
     list_record,
 )
 from fusionq.execution.candidate_plans import NOT_REQUESTED
@@ -25,6 +27,7 @@ from tests.unit.execution.adaptive_lists import (
     Program,
     Times,
     chosen_of,
+    run_often,
 )
 from tests.unit.execution.programs import scale
 
@@ -42,14 +45,14 @@ def test_a_candidate_without_memory_is_left_out(
 ) -> None:
     program = Program()
     program.run()
-    bind = adaptive.bind
+    bind = candidate_runs.bind
 
     def without_memory(backend, run, pending, fp):  # type: ignore[no-untyped-def]
         if run.built.plan.strategy == "megakernel":
             raise fq.DeviceError("there is no memory")
         bind(backend, run, pending, fp)
 
-    monkeypatch.setattr(adaptive, "bind", without_memory)
+    monkeypatch.setattr(candidate_runs, "bind", without_memory)
     monkeypatch.setattr(bind_ahead, "bind", without_memory)
     assert chosen_of(program) == "unfused"
     assert "there is no memory" in str(program.run().report.choice)
@@ -180,7 +183,7 @@ def test_another_process_does_not_plan_to_find_out_that_a_list_runs_unfused(
 def test_nothing_is_planned_where_the_user_waits(background: Immediate, times: Times) -> None:
     program = Joined()
     report = program.run().report
-    assert report.strategy == "unfused" and report.fallback == adaptive.UNTIL_WORTH
+    assert report.strategy == "unfused" and report.fallback == list_record.UNTIL_WORTH
     assert not background.asked
     program.run(), program.run()
     assert background.asked[0] == "auto"
@@ -226,6 +229,7 @@ def test_replays_are_sampled(
     background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adaptive, "SAMPLED", 5)
+    monkeypatch.setattr(later_comparisons, "SOON", 0.0)
     program = Program()
     program.run()
     times.update(unfused=2e-5, megakernel=1e-5)
@@ -233,7 +237,7 @@ def test_replays_are_sampled(
     fusion = program.run()
     assert fusion.report.strategy == "megakernel"
     times["megakernel"] = 9e-5
-    for _ in range(45):
+    for _ in range(90):
         program.begin()
         fusion.replay().wait()
         program.check(fusion)
@@ -261,7 +265,7 @@ def test_a_run_that_fails_keeps_nobody_waiting(
 def test_where_nothing_can_be_built_the_model_chooses(background: Immediate, times: Times) -> None:
     background.refusing = {"auto": NOT_REQUESTED}
     program = Joined()
-    assert program.run().report.fallback == adaptive.UNTIL_WORTH
+    assert program.run().report.fallback == list_record.UNTIL_WORTH
     for _ in range(12):
         report = program.run().report
     assert report.strategy == "fused" and report.fallback is None
@@ -287,8 +291,11 @@ def test_unfused_is_compared_with_a_plan_too_where_it_is_close(
         return 0.5 if name == "unfused" and name in background.asked else without_plan[name]
 
     monkeypatch.setattr(Times, "__getitem__", seconds)
+    monkeypatch.setattr(later_comparisons, "SHARE", 1e9)
     program = Program()
     program.run()
+    assert chosen_of(program) == "megakernel"
+    run_often(program, 40)
     assert chosen_of(program) == "unfused" and background.asked[-1] == "unfused"
     report = program.run().report
     assert report.strategy == "unfused" and report.fallback is None
@@ -304,9 +311,8 @@ def test_persistent_kernels_are_tried_on_a_busy_machine_in_the_end(
     program.run()
     assert chosen_of(program, 60) == "unfused" and "megakernel" in times.ran
     times["unfused"], times["megakernel"] = 1.5, 0.5  # which is seen, and all are compared again
-    for _ in range(8):
-        program.run()
-    assert chosen_of(program, 60) == "megakernel"
+    run_often(program, 60)
+    assert chosen_of(program) == "megakernel"
 
 
 def test_lists_in_other_memory_stay_there(

@@ -16,6 +16,7 @@ from tests.unit.execution.adaptive_lists import (
     Times,
     bound_where_wanted,
     chosen_of,
+    run_often,
 )
 from tests.unit.execution.programs import scale
 
@@ -99,8 +100,7 @@ def test_what_drifts_is_compared_again(background: Immediate, times: Times) -> N
     assert chosen_of(program) == "megakernel"
     program.run(), program.run()
     times["megakernel"] = 9.0
-    for _ in range(8):
-        program.run()
+    run_often(program, 60)
     assert chosen_of(program) == "unfused"
     assert program.run().report.strategy == "unfused"
 

@@ -103,7 +103,7 @@ def test_what_takes_longer_to_build_is_not_built(
 ) -> None:
     builds_take(monkeypatch, 1.0)
     report = run().report
-    assert report.strategy == "unfused" and report.fallback == adaptive.UNTIL_WORTH
+    assert report.strategy == "unfused" and report.fallback == list_record.UNTIL_WORTH
 
 
 def test_as_long_as_planning_takes_where_the_user_says_so(

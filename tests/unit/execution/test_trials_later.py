@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from fusionq.cache import learned
 from fusionq.cache.serialise import encode
-from fusionq.execution import drift, repeated_comparisons
+from fusionq.execution import drift
 from fusionq.execution.contender import Candidate
-from fusionq.execution.trials import CANDIDATES, Trials
-from tests.unit.execution.trial_runs import OTHERS, begun, begun_in_batches, run
+from fusionq.execution.learned_trials import learned_of, trials_of
+from fusionq.execution.standing import CANDIDATES
+from fusionq.execution.trials import Trials
+from tests.unit.execution.trial_runs import OTHERS, begun, begun_in_batches, compared_again, run
 
 
 # --------------------------------------------------------------------------------- drift
@@ -27,19 +29,23 @@ def test_times_that_stay_do_not_reopen() -> None:
 
 
 @pytest.mark.parametrize("factor", [0.2, 5.0])
-def test_times_that_drift_reopen_and_ever_more_rarely(factor: float) -> None:
+def test_times_that_drift_are_looked_at_and_ever_more_rarely(factor: float) -> None:
     made = begun("fused")
+    run(made, {"sequence": 1.2, "fused": 1.0})
+    made.contenders["sequence"].again = 1e9
     seconds = 1.0
     samples = []
     for _ in range(3):
-        run(made, {"sequence": 1.2 * seconds, "fused": seconds})
-        assert made.chosen == "fused"
+        assert made.chosen == "fused" and not made.compares_again()
         seconds *= factor
-        count = 0
-        while made.chosen is not None:
+        count, before = 0, made.reopened
+        while made.reopened == before:
             made.sample(seconds)
             count += 1
         samples.append(count)
+        assert made.compares_again()
+        compared_again(made, {"sequence": 1.2 * seconds, "fused": seconds})
+        made.contenders["sequence"].again = 1e9
     assert samples == [drift.DRIFTED, 2 * drift.DRIFTED, 4 * drift.DRIFTED]
 
 
@@ -52,7 +58,7 @@ def test_a_first_run_that_decided_is_no_measure_of_later_ones() -> None:
     assert made.chosen == "fused" and made.contenders["fused"].seconds == [0.5]
     for _ in range(drift.DRIFTED):
         made.sample(1.0)
-    assert made.chosen is None
+    assert made.reopened == 1
 
 
 def test_what_a_challenger_takes_is_added_up_over_its_runs() -> None:
@@ -94,7 +100,7 @@ def test_a_short_run_by_itself_takes_longer_and_is_no_drift() -> None:
     assert made.chosen == "fused"
     for _ in range(drift.DRIFTED):
         made.sample(5e-5 + drift.ALONE)
-    assert made.chosen is None
+    assert made.reopened == 1
 
 
 def test_what_a_run_by_itself_took_is_no_drift() -> None:
@@ -106,19 +112,19 @@ def test_what_a_run_by_itself_took_is_no_drift() -> None:
         made.add(name, took + 1.15e-4 / max(runs, 1), runs)
     assert made.chosen == "fused"
     assert made.contenders["fused"].shortest == pytest.approx(6.5e-5)
-    for seconds, is_chosen in ((1.8e-4, True), (2.6e-4, True), (2.8e-4, False)):
+    for seconds, reopened in ((1.8e-4, 0), (2.6e-4, 0), (2.8e-4, 1)):
         for _ in range(drift.DRIFTED):
             made.sample(seconds)
-        assert (made.chosen is not None) == is_chosen
+        assert made.reopened == reopened
 
 
 def test_after_a_drift_what_was_slower_may_win() -> None:
     made = begun("fused")
     run(made, {"sequence": 2.0, "fused": 1.0})
-    while made.chosen is not None:
+    while not made.reopened:
         made.sample(9.0)
-    run(made, {"sequence": 2.0, "fused": 9.0})
-    assert made.chosen == "sequence"
+    compared_again(made, {"sequence": 2.0, "fused": 9.0})
+    assert made.chosen == "sequence" and made.later.changes == 1
 
 
 # ------------------------------------------------------------------------------- records
@@ -126,12 +132,12 @@ def test_a_choice_is_kept() -> None:
     made = begun(*OTHERS)
     made.leave_out("megakernel", "it stalled")
     run(made, {"sequence": 2.0, "unfused": 3.0, "fused": 1.0})
-    kept = made.learned("a ×2", 1000, "a device")
-    again = Trials.of(learned._read(json.dumps(encode(kept)).encode()))  # type: ignore[arg-type]
+    kept = learned_of(made, "a ×2", 1000, "a device")
+    again = trials_of(learned._read(json.dumps(encode(kept)).encode()))  # type: ignore[arg-type]
     assert again.next() == ("fused", False)
     assert set(again.contenders["fused"].seconds) == {1.0}
     assert again.contenders["megakernel"].reason == "it stalled"
-    assert again.learned("a ×2", 1000, "a device") == kept
+    assert learned_of(again, "a ×2", 1000, "a device") == kept
 
 
 def test_times_without_a_choice_are_not_compared_with_others() -> None:
@@ -139,7 +145,7 @@ def test_times_without_a_choice_are_not_compared_with_others() -> None:
     assert made.next() == ("sequence", True)
     made.add("sequence", 1.0)
     assert made.contenders["sequence"].seconds
-    again = Trials.of(made.learned("a", 1, "d"))
+    again = trials_of(learned_of(made, "a", 1, "d"))
     assert again.chosen is None and not again.contenders["sequence"].seconds
 
 
@@ -149,19 +155,21 @@ def test_times_without_a_choice_are_not_compared_with_others() -> None:
         {"chosen": "fused"},
         {"first": "fused"},
         {"reopened": -1},
-        {"candidates": (learned.LearnedCandidate("sequence", "ready", "", (float("nan"),)),)},
-        {"candidates": (learned.LearnedCandidate("sequence", "ready", "", (-1.0,)),)},
-        {"candidates": (learned.LearnedCandidate("sequence", "ready", "", ()),) * 2},
+        {"changes": -1},
+        {"candidates": (learned.LearnedCandidate("sequence", "ready", "", (), -1),)},
+        {"candidates": (learned.LearnedCandidate("sequence", "ready", "", (float("nan"),), 0),)},
+        {"candidates": (learned.LearnedCandidate("sequence", "ready", "", (-1.0,), 0),)},
+        {"candidates": (learned.LearnedCandidate("sequence", "ready", "", (), 0),) * 2},
         {"chosen": "sequence", "candidates": (
-            learned.LearnedCandidate("sequence", "left out", "", ()),
+            learned.LearnedCandidate("sequence", "left out", "", (), 0),
         )},
     ],
 )  # fmt: skip
 def test_records_that_cannot_be_are_none(damage: dict[str, object]) -> None:
     right = {
         "kernels": "a", "work_items": 1, "device": "d", "first": "sequence", "chosen": None,
-        "runs": 1, "reopened": 0,
-        "candidates": (learned.LearnedCandidate("sequence", "ready", "", ()),),
+        "runs": 1, "reopened": 0, "changes": 0,
+        "candidates": (learned.LearnedCandidate("sequence", "ready", "", (), 0),),
     }  # fmt: skip
     assert learned._read(_written(right)) is not None
     assert learned._read(_written({**right, **damage})) is None
@@ -205,6 +213,5 @@ def test_whatever_happens_something_runs_and_a_choice_is_made(data: st.DataObjec
     made.costs.taken = 1e9
     for _ in range(len(CANDIDATES)):
         run(made, dict.fromkeys(CANDIDATES, 1.0))
-        made.costs.taken += repeated_comparisons.REST
     chosen = made.chosen
     assert chosen is not None and made.contenders[chosen].state == "ready"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fusionq.execution import later_comparisons
 from fusionq.execution.contender import Candidate
 from fusionq.execution.trials import Trials
 
@@ -46,3 +47,20 @@ def begun_in_batches(*awaited: Candidate) -> Trials:
     made.costs.taken = 200.0
     made.in_batches = True
     return made
+
+
+def compared_again(made: Trials, seconds: Mapping[str, float], most: int = 200) -> list[Candidate]:
+    """The candidates of which samples were taken until nothing was compared again, each with its
+    time; between two comparisons the list runs for as long as one that was won has to wait."""
+    ran: list[Candidate] = []
+    contenders = made.contenders.values()
+    while made.compares_again() or any(c.is_leading for c in contenders):
+        if made.wanted is not None:
+            break
+        made.costs.taken += later_comparisons.SOON
+        name, runs = made.next()
+        if runs:
+            ran.append(name)
+            made.add(name, seconds[name], runs)
+        assert len(ran) < most
+    return ran
