@@ -66,6 +66,10 @@ class DeviceInfo:
     """Whether conditions on ids are worth code of their own for the inside of rows
     (``codegen.split_rows``): they would be masks, for which there are no registers."""
 
+    jams_items: bool = False
+    """Whether a work-item may do several neighbours of an outer dimension (``passes.jam_items``)
+    where its compiler makes vectors of those of the last."""
+
     streams_stores: bool = False
     """Whether its compiler makes stores around the caches of non-temporal ones."""
 
@@ -217,6 +221,9 @@ class CodeLimits:
     """Of the work-items that a lane does at once: their values live in registers together."""
     jammed_bytes: int
     """Of the variables of a lane's work-items that share the iterations of a loop."""
+    jammed_iterations: int
+    """Of a loop of work-items that are neighbours in an outer dimension, from which on one does
+    several of them."""
     strip_items: int
     """Work-items of a strip of columns, which stay in the nearest cache."""
     shortest_segment: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -11,6 +11,7 @@ from fusionq.analysis.item_space import global_range, local_range
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
 from fusionq.base.frozen import dataclass
 from fusionq.ir.nodes import (
+    ArrayParam,
     Assign,
     Binary,
     Call,
@@ -30,6 +31,7 @@ from fusionq.ir.nodes import (
     WorkItemLoop,
 )
 from fusionq.ir.walk import statements
+from fusionq.passes.sources import ArgumentSource, ParamSource, RangeSource
 
 UNKNOWN_TRIPS = 32.0
 """Of a loop of which nothing is known."""
@@ -63,6 +65,27 @@ def sizes_of(submission: Submission) -> Sizes:
         tuple(global_range(submission)),
         tuple(local_range(submission) or ()),
     )
+
+
+def launch_sizes(
+    kernel: Kernel, sources: Mapping[str, ParamSource], submissions: Sequence[Submission]
+) -> Sizes:
+    """The sizes of a launch of ``kernel``, whose parameters have ``sources`` in ``submissions``."""
+    params: dict[str, int] = {}
+    extents: dict[tuple[str, int], int] = {}
+    for param in kernel.params:
+        source = sources[param.name]
+        if isinstance(param, ArrayParam):
+            assert isinstance(source, ArgumentSource)
+            array = submissions[source.submission].arguments[source.argument]
+            assert isinstance(array, ArrayArgument)
+            extents |= {(param.name, d): n for d, n in enumerate(array.shape)}
+        elif isinstance(source, ArgumentSource) and param.type.is_integer:
+            own = submissions[source.submission]
+            params[param.name] = own.number(source.argument, None)
+        elif isinstance(source, RangeSource):
+            params[param.name] = submissions[source.submission].number(None, source.dim)
+    return Sizes(params, extents)
 
 
 class KnownValues:

@@ -25,6 +25,8 @@ def launch_shape_of(
         rows = (-(-n // size) * size for n, size in zip(extents[1:], local[1:], strict=True))
         return LaunchShape((groups * local[0], *rows), local)
     space = (extents.size,) if stage.mode == "linear" else tuple(extents)
+    if stage.items_at_once:
+        space = tuple(-(-n // items) for n, items in zip(space, stage.items_at_once, strict=True))
     if stage.kernel.row_lanes is not None:
         return launch_shape_of_rows(space, stage.kernel.row_lanes, target)
     if stage.local_range is None:

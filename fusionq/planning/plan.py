@@ -170,6 +170,8 @@ class StagePlan:
     """Of stages that run side by side: each of them, in order."""
     extents: tuple[ExtentSource, ...] = ()
     """Where the linear ids of ``geometry`` are done as rows: the sources of the range's extents."""
+    items_at_once: tuple[int, ...] = ()
+    """How many neighbours in each dimension a launched work-item does; empty: one."""
     guards: Guards | None = None
     """What becomes of conditions on ids, where they would be masks and there are no registers for
     such; None where there are none."""

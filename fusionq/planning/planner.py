@@ -26,6 +26,7 @@ from fusionq.planning.build_bound import BuildBound, Builds, shorter
 from fusionq.planning.cost import FEWEST_STAGES, Estimate, estimate, with_persistent
 from fusionq.planning.flags import check_flags
 from fusionq.planning.items_in_groups import items_in_groups
+from fusionq.planning.jammed_launches import JammedLaunches
 from fusionq.planning.layout import all_launches, launches_of, layout_of, promoted
 from fusionq.planning.plan import (
     Became,
@@ -303,6 +304,11 @@ def _plan_steps(
             )  # fmt: skip
         plans = grouped.launches(plans)
         grouped.rest()
+    if options.strategy != "unfused":
+        jammed = JammedLaunches(submissions, target, users.validity)
+        plans = tuple(map(jammed.plan, plans))
+        if strategy == "unfused" and any(plan.items_at_once for plan in plans):
+            strategy = "sequence"
     return Plan(
         strategy=strategy,
         stages=plans,

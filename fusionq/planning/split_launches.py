@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import ceil
 
 from fusionq.analysis.list_validity import ListValidity
-from fusionq.analysis.submission import ArrayArgument, Submission
+from fusionq.analysis.submission import Submission
 from fusionq.analysis.validity import size_order
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import Target
@@ -19,13 +19,13 @@ from fusionq.codegen.interior import Interior, interior_of
 from fusionq.codegen.loop_bounds import loop_bounds, only_condition, with_loop_bounds
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.codegen.split_rows import split_rows
-from fusionq.ir.nodes import ArrayParam, Block, Kernel, Store
+from fusionq.ir.nodes import Block, Kernel, Store
 from fusionq.ir.printer import print_expr
 from fusionq.ir.range_guard import range_guard
 from fusionq.ir.walk import is_persistent, statements
 from fusionq.language.ranges import Range
-from fusionq.passes.sources import ArgumentSource, ParamSource, RangeSource
-from fusionq.planning.known_values import KnownValues, Sizes
+from fusionq.passes.sources import ParamSource
+from fusionq.planning.known_values import KnownValues, launch_sizes
 from fusionq.planning.plan import Guards
 
 _ANY = 1 << 62
@@ -101,21 +101,8 @@ class SplitLaunches:
 
     def _inside(self, split: _Split, sources: Mapping[str, ParamSource], row: int) -> int:
         """The items of a ``row`` of so many that are inside; none where that is not known."""
-        params: dict[str, int] = {}
-        extents: dict[tuple[str, int], int] = {}
-        for param in split.kernel.params:
-            source = sources[param.name]
-            if isinstance(param, ArrayParam):
-                assert isinstance(source, ArgumentSource)
-                array = self._submissions[source.submission].arguments[source.argument]
-                assert isinstance(array, ArrayArgument)
-                extents |= {(param.name, d): n for d, n in enumerate(array.shape)}
-            elif isinstance(source, ArgumentSource) and param.type.is_integer:
-                own = self._submissions[source.submission]
-                params[param.name] = own.number(source.argument, None)
-            elif isinstance(source, RangeSource):
-                params[param.name] = self._submissions[source.submission].number(None, source.dim)
-        known = KnownValues(split.kernel, Sizes(params, extents))
+        sizes = launch_sizes(split.kernel, sources, self._submissions)
+        known = KnownValues(split.kernel, sizes)
         lows = [known.value(e) for e in split.interior.lows]
         highs = [known.value(e) for e in split.interior.highs]
         first = max([0, *(_ANY if v is None else v for v in lows)])

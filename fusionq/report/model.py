@@ -105,6 +105,8 @@ class ReportedStage:
     the launch's work-groups do them.  On CPUs without registers for masks ``loop_bounds`` are the
     conditions on ids that bound the compiler's loop over work-items, and ``inside_rows`` those that
     hold inside of a launch's rows, where they are not asked for; others are masks.
+    ``items_at_once``: how many neighbours in each dimension a work-item does together, so that
+    elements they have in common are loaded once; empty: one.
     """
 
     submissions: tuple[int, ...]
@@ -118,6 +120,7 @@ class ReportedStage:
     side_by_side: tuple[tuple[int, ...], ...] = ()
     loop_bounds: tuple[str, ...] = ()
     inside_rows: tuple[str, ...] = ()
+    items_at_once: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -184,6 +187,7 @@ class ReportModel:
                 tuple(part.submissions for part in stage.beside),
                 () if stage.guards is None else stage.guards.bounds,
                 () if stage.guards is None else stage.guards.inside,
+                stage.items_at_once,
             )
             for stage, schedule in zip_longest(self.plan.stages, self.schedules)
         )
@@ -296,6 +300,7 @@ class ReportModel:
                     "side_by_side": [list(part) for part in stage.side_by_side],
                     "loop_bounds": list(stage.loop_bounds),
                     "inside_rows": list(stage.inside_rows),
+                    "items_at_once": list(stage.items_at_once),
                 }
                 for stage in self.stages
             ],

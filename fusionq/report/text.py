@@ -159,6 +159,9 @@ def _launch(
     ):
         if conditions:
             found.append([(f"  {what}: ", "green"), (shortened(", ".join(conditions)), "")])
+    if stage.items_at_once:
+        neighbours = f"{' × '.join(map(str, stage.items_at_once))} neighbours together"
+        found.append([("  each work-item does: ", "green"), (neighbours, "")])
     return [*found, *(_tiled_lines(stage) if stage.tiled else _members(report, stage, numbering))]
 
 

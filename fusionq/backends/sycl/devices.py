@@ -100,6 +100,7 @@ def device_info(device: Any) -> DeviceInfo:
         yields_processor=_yields_processor(device),
         masks_vectors=masks,
         splits_rows=not masks and max(device.sub_group_sizes, default=0) >= _MOST_LANES,
+        jams_items=bool(device.is_cpu),
         streams_stores=bool(device.is_cpu and device.sycl_platform.name == "Intel(R) OpenCL"),
     )
 

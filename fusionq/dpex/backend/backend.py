@@ -39,6 +39,7 @@ class DpexBackend(SyclBackend):
             has_fp16=False,
             float_groups="unordered",
             splits_rows=False,
+            jams_items=False,
         )
         self.target = replace(self.target, device=device)
 

@@ -1,0 +1,105 @@
+"""Launches whose work-items do several neighbours of an outer dimension together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import ceil
+
+from fusionq.analysis.list_validity import ListValidity
+from fusionq.analysis.submission import Submission
+from fusionq.base.target import CODE_LIMITS, Target
+from fusionq.ir.nodes import Extent, Kernel
+from fusionq.ir.walk import is_persistent, subexpressions
+from fusionq.language.ranges import Range
+from fusionq.passes.jam_items import JammedItems, jammed_items
+from fusionq.passes.sources import ParamSource
+from fusionq.planning.cost import tile_seconds
+from fusionq.planning.item_work import item_work
+from fusionq.planning.known_values import KnownValues, Sizes, launch_sizes
+from fusionq.planning.plan import StagePlan
+
+_ANY = 1 << 62
+"""More work-items than there are."""
+
+
+class JammedLaunches:
+    """The launches of a list of ``submissions`` on ``target``; sizes on which it depends what they
+    are ``validity`` remembers."""
+
+    def __init__(
+        self, submissions: Sequence[Submission], target: Target, validity: ListValidity
+    ) -> None:
+        self._submissions = submissions
+        self._target = target
+        self._validity = validity
+        self._made: dict[int, tuple[Kernel, tuple[JammedItems, ...]]] = {}
+        """Kernels, by identity, with what they may become."""
+
+    def plan(self, stage: StagePlan) -> StagePlan:
+        """``stage``, whose work-items do several neighbours where that is faster."""
+        if not self._target.device.jams_items or not _is_plain(stage):
+            return stage
+        items = stage.range_of(self._submissions)
+        if stage.kernel.ndim != len(items):
+            return stage
+        sources = dict(zip((p.name for p in stage.kernel.params), stage.sources, strict=True))
+        jammed = self._jammed(stage.kernel, sources, items)
+        if jammed is None:
+            return stage
+        at_once = tuple(jammed.items if d == jammed.dim else 1 for d in range(len(items)))
+        return replace(stage, kernel=jammed.kernel, items_at_once=at_once, guards=None)
+
+    def _jammed(
+        self, kernel: Kernel, sources: Mapping[str, ParamSource], items: Range
+    ) -> JammedItems | None:
+        """``kernel`` as a launch over ``items`` is faster; None where it is as it is."""
+        known = self._made.get(id(kernel))
+        if known is None:
+            known = self._made[id(kernel)] = kernel, _jammed(kernel)
+        if not known[1] or not items.size:
+            return None
+        sizes = replace(launch_sizes(kernel, sources, self._submissions), items=tuple(items))
+        trips = KnownValues(kernel, sizes).trips
+        fewest = CODE_LIMITS.jammed_iterations
+        found = [jammed for jammed in known[1] if max(map(trips, jammed.loops)) >= fewest]
+        for extent in _lengths(known[1], sizes):
+            long = extent >= fewest
+            self._validity.demand_between(extent, *((fewest, _ANY) if long else (0, fewest)))
+        if not found:
+            return None
+        alone = tile_seconds(item_work(kernel, sizes, self._target), 0.0, self._target)
+
+        def saved(jammed: JammedItems) -> float:
+            work = item_work(jammed.together, sizes, self._target)
+            return alone - tile_seconds(work, 0.0, self._target) / jammed.items
+
+        best = max(found, key=saved)
+        least = self._target.costs.split_saved_seconds * self._target.throughput_parts
+        enough = self._target.throughput_parts * self._target.preferred_work_group * best.items
+        if saved(best) <= 0:
+            return None
+        fewest = max(ceil(least / saved(best)), enough)
+        is_large = items.size >= fewest
+        self._validity.demand_items(tuple(items), *((fewest, _ANY) if is_large else (0, fewest)))
+        return best if is_large and items[best.dim] >= 2 * best.items else None
+
+
+def _is_plain(stage: StagePlan) -> bool:
+    """Whether its launch is that of a range, each of whose work-items does its own."""
+    if stage.mode != "ids" or stage.local_range is not None or stage.tiling is not None:
+        return False
+    return not (stage.beside or is_persistent(stage.kernel))
+
+
+def _lengths(jammed: Iterable[JammedItems], sizes: Sizes) -> set[int]:
+    """The extents of arrays that decide how long the loops are."""
+    loops = (loop for j in jammed for loop in j.loops)
+    bounds = (e for loop in loops for end in (loop.start, loop.stop) for e in subexpressions(end))
+    return {sizes.extents[e.array, e.dim] for e in bounds if isinstance(e, Extent)}
+
+
+def _jammed(kernel: Kernel) -> tuple[JammedItems, ...]:
+    kernel = replace(kernel, row_lanes=None)
+    found = (jammed_items(kernel, d, CODE_LIMITS.jammed_bytes) for d in range(kernel.ndim - 1))
+    return tuple(jammed for jammed in found if jammed is not None)
