@@ -67,8 +67,8 @@ class DeviceInfo:
     (``codegen.split_rows``): they would be masks, for which there are no registers."""
 
     jams_items: bool = False
-    """Whether a work-item may do several neighbours of an outer dimension (``passes.jam_items``)
-    where its compiler makes vectors of those of the last."""
+    """Whether a work-item may do several neighbours of an outer dimension (``passes.jam_items``):
+    where those of the last are lanes, of vectors or warps."""
 
     streams_stores: bool = False
     """Whether its compiler makes stores around the caches of non-temporal ones."""

@@ -134,6 +134,7 @@ class Device:
             chooses_persistent=False,
             float_groups="ordered",
             narrow_indices=True,
+            jams_items=True,
         )
 
 
