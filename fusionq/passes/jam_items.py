@@ -80,7 +80,7 @@ def jammed_items(kernel: Kernel, dim: int, most_bytes: int) -> JammedItems | Non
     done together, or have nothing in common that differs for work-items of the last dimension."""
     last = kernel.ndim - 1
     assert dim < last
-    if not _is_of_items(kernel):
+    if not _has_loop(kernel.body) or not _is_of_items(kernel):
         return None
     body = _flat(kernel.body)
     labels = tuple(s for s in body if isinstance(s, Block))
