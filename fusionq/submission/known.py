@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fusionq.analysis.validity import Validity
 
 use_numbers = count()
+_serials = count(1)
 """Counts uses, so that caches can tell what was used least recently."""
 
 
@@ -103,6 +104,14 @@ class KnownSubmission:
     fitting: set[tuple[ScalarValue, ...]] | None = None
     """Scalars that have been checked, where something has to be; of the types of this submission.
     Nobody need ask about them again."""
+    serial: int = 0
+    """Its number among those that have been asked for it, which no other has later."""
+
+    def numbered(self) -> int:
+        """The ``serial``."""
+        if not self.serial:
+            self.serial = next(_serials)
+        return self.serial
 
     @property
     def submission(self) -> Submission:

@@ -107,8 +107,8 @@ class SubmissionList:
     __slots__ = (
         "_admission", "_operands", "_scalars", "asked", "began", "began_after", "cache",
         "calls_elsewhere", "depends", "ended", "entries", "error", "errors", "events", "fallback",
-        "foreign", "is_kept", "launched", "left_out", "memory", "next_launch", "numbers", "options",
-        "owner", "run", "stage_of", "timings", "values", "waits_for",
+        "foreign", "is_kept", "kind", "launched", "left_out", "memory", "next_launch", "numbers",
+        "options", "owner", "run", "stage_of", "timings", "values", "waits_for",
     )  # fmt: skip
 
     def __init__(self, owner: ListOwner | None) -> None:
@@ -129,6 +129,8 @@ class SubmissionList:
         """The same by submission, where others have run."""
         self.is_kept = False
         """Whether the arguments' memory stays when the list has run, until ``release_memory``."""
+        self.kind: object = None
+        """What is known of it while its run is looked for; see ``same_sizes.kind_of``."""
         self.run: PreparedRun | None = None
         """What the list became; None where each submission ran by itself."""
         self.options = DEFAULT

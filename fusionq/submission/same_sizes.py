@@ -15,6 +15,7 @@ from fusionq.base.errors import DeviceError
 from fusionq.base.options import FusionOptions
 from fusionq.memory.foreign_array import byte_bounds
 from fusionq.memory.storage import Storage
+from fusionq.submission.known import KnownSubmission
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun, RunChooser
 
@@ -57,10 +58,24 @@ class RunsBySizes:
         given what is known of these, and changes it; raises what that does, and DeviceError where
         ``backend`` cannot reach memory.  Unless it ``is_kept``, the run is the list's until the
         next is asked for."""
-        kind = kind_of(backend, pending)
+        kind = pending.kind = kind_of(backend, pending)
+        try:
+            return self._run_of(kind, backend, pending, options, prepare, is_kept)
+        finally:
+            pending.kind = None
+
+    def _run_of(
+        self,
+        kind: ListKind | None,
+        backend: Backend,
+        pending: SubmissionList,
+        options: FusionOptions,
+        prepare: Callable[[Alike], PreparedRun],
+        is_kept: bool,
+    ) -> PreparedRun:
         if kind is None:
             return prepare(Alike(None))
-        of_list, memories, places, addresses = kind
+        of_list, places, addresses = kind.of_list, kind.places, kind.addresses
         key = options, of_list
         run = self._runs.get(key)
         if run is not None and run.is_trial:  # whose times drift
@@ -78,8 +93,8 @@ class RunsBySizes:
             if found is not None and (not values or found.rebind(values, pending.operands)):
                 return found
         is_known = all([entry.is_kept for entry in pending.entries])
-        run = self._prepared(key, Alike(memories), prepare, is_known)
-        if run.pointers and not run.is_trial and self._comes_again(key):
+        run = self._prepared(key, kind, prepare, is_known)
+        if run.pointers and not run.is_trial and self._comes_again(key, kind):
             own = elsewhere(run, backend, pending, places, addresses)
             if own is not None:
                 self._runs[key] = own
@@ -87,11 +102,12 @@ class RunsBySizes:
 
     def _prepared(
         self,
-        key: Hashable,
-        alike: Alike,
+        key: tuple[FusionOptions, Hashable],
+        kind: ListKind,
         prepare: Callable[[Alike], PreparedRun],
         is_known: bool,
     ) -> PreparedRun:
+        alike = Alike(kind.memories)
         if is_known:  # by itself, from then on
             self._open.pop(key, None)
             return prepare(alike)
@@ -101,12 +117,12 @@ class RunsBySizes:
         finally:
             if alike.chooser is None:
                 self._open.pop(key, None)
-            elif key not in self._open and self._comes_again(key):
+            elif key not in self._open and self._comes_again(key, kind):
                 self._open[key] = alike
 
-    def _comes_again(self, key: Hashable) -> bool:
+    def _comes_again(self, key: tuple[FusionOptions, Hashable], kind: ListKind) -> bool:
         """Whether such a list has come before; there is room for its run then."""
-        number = hash(key)
+        number = hash((key[0], kind.shared, *[entry.numbered() for entry in kind.entries]))
         if number not in self._once:
             if len(self._once) >= 16 * self._capacity:
                 self._once.clear()
@@ -130,23 +146,32 @@ class ListKind(NamedTuple):
     scalars: the kernels, sizes and flags, and how the arrays share memory."""
 
     of_list: Hashable
-    memories: tuple[int, ...]
-    """The numbers of the arrays' memories."""
+    entries: Sequence[KnownSubmission]
+    """What stands for the submissions of all such lists."""
+    shared: tuple[tuple[int, ...], tuple[int, ...]]
+    """How the arrays share memory: see ``sharing``."""
     places: Sequence[ArrayPlace]
     """Where the arrays of this list are."""
     addresses: list[int | None]
     """Their addresses for kernels, as far as known."""
 
+    @property
+    def memories(self) -> tuple[int, ...]:
+        """The numbers of the arrays' memories."""
+        return self.shared[0]
+
 
 def kind_of(backend: Backend, pending: SubmissionList) -> ListKind | None:
     """That of ``pending``; None where ``sharing`` gives none."""
+    if isinstance(pending.kind, ListKind):  # on the only backend that it runs on
+        return pending.kind
     places = [place for entry in pending.entries for place in entry.deferred.operands.places]
     found = sharing(backend, places, pending.memory)
     if found is None:
         return None
     shared, addresses = found
-    of_list = shared, *[entry.sized or entry for entry in pending.entries]
-    return ListKind(of_list, shared[0], places, addresses)
+    entries = [entry.sized or entry for entry in pending.entries]
+    return ListKind((shared, *entries), entries, shared, places, addresses)
 
 
 def elsewhere(

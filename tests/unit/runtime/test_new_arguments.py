@@ -106,6 +106,22 @@ def test_temporaries_leave_nothing_in_the_tables(queue):
     assert len(cache.runs) <= 4
 
 
+def test_sizes_that_never_come_again_leave_nothing_among_the_runs(queue):
+    """Though what is known of earlier ones is gone, and their addresses are others' now."""
+    cache = queue._state.launcher.cache
+    cache.templates._capacity = 4
+    for n in range(1, 200):
+        a, out = fq.Buffer(np.ones(n, np.float32)), fq.Buffer(n, np.float32)
+        submit(queue, scaled, n, a, np.float32(3), out)
+        assert (out.numpy() == 3).all()
+        cache.known.clear()
+    assert not cache.by_sizes._runs
+    for _ in range(3):
+        a, out = fq.Buffer(np.ones(9, np.float32)), fq.Buffer(9, np.float32)
+        submit(queue, scaled, 9, a, np.float32(3), out)
+    assert len(cache.by_sizes._runs) == 1
+
+
 def test_arrays_that_live_on_leave_nothing_in_the_tables_either(queue):
     cache = queue._state.launcher.cache
     alive = []
