@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from fusionq.analysis.validity import Validity
 
 use_numbers = count()
-_serials = count(1)
 """Counts uses, so that caches can tell what was used least recently."""
+
+_serials = count(1)
 
 
 class DeferredSubmission:
