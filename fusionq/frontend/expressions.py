@@ -158,7 +158,7 @@ class Expressions(RecordAssignments):
                 node,
                 f"{name} is {with_article(type(obj).__name__)}",
                 "Constants are bool, int, float, NumPy scalars, tuples, lists and small arrays of "
-                "these; pass anything else as an argument.",
+                f"these; {_instead_of(obj)}.",
             )
         return ObjectValue(obj)
 
@@ -309,3 +309,12 @@ class Expressions(RecordAssignments):
                 result = self.once(result, "partial", operation)
         assert isinstance(result, (Runtime, Constant, ComplexValue, VectorValue))
         return result
+
+
+def _instead_of(obj: object) -> str:
+    """What to do about something from outside of a kernel that is no constant."""
+    if isinstance(obj, (str, bytes)):
+        return "ask for it outside of the kernel, and give the kernel the answer, a bool"
+    if isinstance(obj, (dict, set)):
+        return "take out of it outside of the kernel what it needs, as numbers or a tuple"
+    return "pass numbers of other types as one of these, or as an array"

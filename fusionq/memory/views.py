@@ -23,6 +23,8 @@ def basic_view(
     ArgumentError for anything else, and where no dimension remains.
     """
     keys = list(key) if isinstance(key, tuple) else [key]
+    if any(k is None for k in keys):
+        raise _no_index(None)
     ellipses = [place for place, k in enumerate(keys) if k is Ellipsis]
     spare = len(shape) - len(keys) + len(ellipses)
     if spare < 0 or len(ellipses) > 1:
@@ -45,12 +47,16 @@ def basic_view(
                 raise ArgumentError(f"index {shown(k)} is out of bounds for an extent of {extent}")
             distance += int(k) % extent * stride
         else:
-            raise ArgumentError(
-                f"a Buffer is indexed with integers, slices and ..., not {type(k).__name__}; for "
-                "anything else use .numpy()"
-            )
+            raise _no_index(k)
     if not view_shape:
         raise ArgumentError(
             "one element is no Buffer; use a slice (buffer[i:i + 1]), or .numpy()[i] for its value"
         )
     return tuple(view_shape), tuple(view_strides), distance
+
+
+def _no_index(key: object) -> ArgumentError:
+    return ArgumentError(
+        f"a Buffer is indexed with integers, slices and ..., not {type(key).__name__}; for "
+        "anything else use .numpy()"
+    )

@@ -45,6 +45,11 @@ def memcpy(
             f"{user_span()}: memcpy copies between arrays of one shape and dtype, not from "
             f"{source.shape} {source.dtype} to {target.shape} {target.dtype}; slice or convert one"
         )
+    if isinstance(depends_on, (int, np.integer)):
+        raise ArgumentError(
+            f"{user_span()}: memcpy takes no count, such as {depends_on}: it copies all of src to "
+            "dst; slice both to copy a part, e.g. memcpy(dst[:n], src[:n])"
+        )
     with LOCK:
         event, alone = join_copy(queue, submit, (dst, target), (src, source), depends_on)
     if event is not None:

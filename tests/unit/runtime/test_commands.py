@@ -172,3 +172,10 @@ def run_command(queue, command, b, depends_on):
         queue.fill(b, 1, depends_on=depends_on)
     else:
         queue.host_task(lambda array: array.fill(1), b, depends_on=depends_on)
+
+
+@pytest.mark.parametrize("count", [16, np.int64(4)])
+def test_memcpy_takes_no_count(queue, count):
+    a, b = fq.Buffer(4, np.int32), fq.Buffer(4, np.int32)
+    with pytest.raises(fq.ArgumentError, match=rf"test_commands.*no count, such as {count}.*slice"):
+        queue.memcpy(a, b, count)
