@@ -111,8 +111,13 @@ def time_interleaved(
 
 
 def runs_per_sample(sampler: Sampler) -> int:
-    """How many runs take SAMPLE_SECONDS, from growing batches."""
+    """How many runs take SAMPLE_SECONDS, from growing batches, of which the last is the shorter of
+    two: one run that something holds up is no reason to wait for each."""
     runs = 1
-    while (taken := sampler(runs)) < SAMPLE_SECONDS / 4 and runs < MOST_RUNS:
+    while (taken := sampler(runs)) < SAMPLE_SECONDS / 4 or (
+        (taken := min(taken, sampler(runs))) < SAMPLE_SECONDS / 4
+    ):
+        if runs >= MOST_RUNS:
+            break
         runs = min(4 * runs, MOST_RUNS)
     return max(1, min(MOST_RUNS, round(runs * SAMPLE_SECONDS / max(taken, 1e-9))))

@@ -51,6 +51,9 @@ WARM_UP_RUNS = 8
 MOST_LEARNING = 120.0
 """Seconds until auto has learned what is the fastest; most of it builds candidates."""
 
+MOST_LATER = 5.0
+"""Seconds from then on until it has compared that once more with each of the others."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -277,8 +280,11 @@ class _FormRun:
                 return MissingVariant(LEARNING, "fusionq", reason)
             if record.making is not None:
                 time.sleep(0.02)
-        report = self.fusion("auto", adapt=True).report
         tried, cost = record.trials.tried, record.trials.costs.total / usual
+        end = time.monotonic() + MOST_LATER
+        while time.monotonic() < end and record.trials.is_open:
+            sample(runs)
+        report = self.fusion("auto", adapt=True).report
         self.learning = Learning(tried, cost, report.choice or report.fallback or "")
         return self.variant(
             LEARNING, lambda: self.fused("auto", True).event, launches(report), report.strategy

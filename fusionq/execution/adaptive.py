@@ -287,16 +287,20 @@ class AdaptiveList:
                 run.become_one(self._backend)
                 self._let_device_tell(run.one)
             return self._sampled(run.launch, depends, before, prepared)
+        rest = SAMPLED if run.is_trial else None
         if not run.is_trial:
             record.poll()
             trials = record.trials
             if name is None or name != trials.chosen:
                 run.is_trial = True  # so that this asks again, with what it has prepared
+                rest = SAMPLED
                 if name is not None and (trials.chosen is not None or name != trials.present):
                     record.tell_queues(name)
             elif trials.compares_again():
-                run.is_trial = True
-        self._rest(SAMPLED if run.is_trial else None)
+                run.is_trial, rest = True, 0
+                if not self._runs.has(run):  # lists in other memory have launches of their own
+                    record.tell_queues(name)
+        self._rest(rest)
         if name is None:
             return run.launch(depends)
         timer = RunTimer(record, name)

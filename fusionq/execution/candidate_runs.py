@@ -45,6 +45,10 @@ class CandidateRuns:
         self._moved = MovedRuns(backend)
         """The same for lists of temporaries."""
 
+    def has(self, run: PreparedRun) -> bool:
+        """Whether ``run`` is one of these, and no other's in other memory."""
+        return any(run is own for _, own in self._runs.values())
+
     def keep_only(self, name: Candidate, run: PreparedRun, pending: SubmissionList) -> None:
         """No other is compared with ``name``, whose ``run`` is the latest."""
         self._runs = {name: ((*pending.entries,), run)}

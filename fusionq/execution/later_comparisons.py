@@ -18,9 +18,13 @@ from fusionq.execution.trial_cost import TrialCost
 SHARE = 0.02
 """What they may cost, of the time that all runs of the list have taken so far."""
 
-SOON, GROWTH, FAR = 0.05, 2.0, 8.0
+SOON, GROWTH, FAR = 0.05, 2.0, 4.0
 """Seconds that the list's runs take before one that was won is repeated; how many times as long
 a list has run when what lost is looked at again, and what was clearly slower."""
+
+STEADIER, MOST_STEADY = 3.0, 5
+"""So many times as long after each change, up to so many: where what is faster varies with what
+else the machine does, the one should not follow each phase of the other."""
 
 FIRST = 1.0
 """Seconds that a list runs before what another process has chosen is looked at, and twice as many
@@ -75,6 +79,15 @@ class LaterComparisons:
     def stop(self) -> None:
         """What has been seen so far does not count."""
         self.current = None
+
+    def is_open(self, chosen: Candidate) -> bool:
+        """Whether another one has not been compared with what is chosen yet, or has won the last
+        time."""
+        return any(
+            contender.is_leading or not contender.compared
+            for name, contender in self._contenders.items()
+            if contender.state in ("slower", "awaited") and name != chosen
+        )
 
     def due(self, chosen: Candidate, in_batches: bool) -> Candidate | None:
         """What is to be looked at now, whether it can run here yet or not."""
@@ -144,8 +157,10 @@ class LaterComparisons:
         own.compared += 1
         if pairs.quotients:
             own.behind = pairs.behind
+            self._contenders[pairs.chosen].seconds = pairs.seconds[pairs.chosen]
         if verdict == "won" and not own.is_leading:
-            own.is_leading, own.again = True, taken + SOON
+            rest = SOON * STEADIER ** min(self.changes, MOST_STEADY)
+            own.is_leading, own.again = True, taken + rest
             return None
         if verdict == "won":
             self.changes += 1
@@ -164,6 +179,7 @@ class LaterComparisons:
                 contender.behind /= behind
         own.state, before.state = "ready", "slower"
         own.reason = before.reason = ""
+        before.compared += 1
         own.seconds, before.seconds = (pairs.seconds[n] for n in (pairs.other, pairs.chosen))
         own.is_rough = before.is_rough = own.is_predicted = False
         own.slowdown = before.slowdown * behind

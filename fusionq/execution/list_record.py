@@ -103,6 +103,8 @@ class ListRecord:
     """Whether nobody waited for a run whose time was wanted."""
     is_among_others: bool = False
     """Whether the device has other work between the runs of the list."""
+    broken: int = 0
+    """Samples in a row between whose runs it had."""
     latest: DeviceEvent | None = None
     """Of the last run, if that was timed and part of no sample, until samples are taken."""
     listened: int = 0
@@ -226,6 +228,7 @@ class ListRecord:
                     self.trials.sample(what)
                     if self.trials.reopened > reopened:
                         self.is_unseen = self.is_among_others = False
+                        self.broken = 0
             elif what is None:
                 if runs:
                     self.trials.missed(name)
@@ -239,6 +242,8 @@ class ListRecord:
     def _add(self, name: Candidate, seconds: float, runs: int) -> None:
         """A sample of ``name``, by which another candidate may be chosen."""
         before = self.trials.chosen
+        if runs > 1:
+            self.broken = 0
         self.trials.add(name, seconds, runs)
         if before not in (None, self.trials.chosen):
             assert before is not None, "what was chosen"

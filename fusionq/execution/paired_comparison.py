@@ -27,8 +27,9 @@ CLEAR = 1.25
 """In two pairs of two the other one takes so many times as long as what was chosen: that is
 enough."""
 
-MOST_MISSES = 4
-"""Samples that could not be taken."""
+MOST_MISSES = 6
+"""Samples that could not be taken: each halves the runs of those that follow, as other work may
+come between so many."""
 
 Verdict: TypeAlias = Literal["open", "won", "lost", "behind", "unknown"]
 """Whether the other one was faster, about as fast or slower, or clearly slower."""
@@ -42,10 +43,12 @@ def sample_runs(seconds: float, in_batches: bool) -> int:
 
 
 class PairedComparison:
-    """At ``other`` and what was ``chosen``, by samples of so many ``runs``."""
+    """Of ``other`` and what was ``chosen``, by samples of so many ``runs`` to begin with."""
 
     def __init__(self, other: Candidate, chosen: Candidate, runs: int) -> None:
         self.other, self.chosen, self.runs = other, chosen, runs
+        self._grows = runs > 1
+        """Whether there may be more, if a run takes less than was known."""
         self.seconds: dict[Candidate, list[float]] = {chosen: [], other: []}
         """A run took, of each one's samples."""
         self.cost = 0.0
@@ -70,10 +73,16 @@ class PairedComparison:
             self._is_warm = True
         elif runs == self.runs:
             self.seconds[name].append(seconds)
+            if self._grows and name == self.other:
+                self.runs = max(runs, sample_runs(min(self.seconds[self.chosen]), True))
 
     def missed(self) -> None:
         """A sample could not be taken."""
         self._misses += 1
+        self._grows = False
+        if self.runs > SEVERAL and self._is_warm:
+            self.runs = max(self.runs // 2, SEVERAL)
+            del self.seconds[self.chosen][len(self.seconds[self.other]) :]
 
     @property
     def quotients(self) -> list[float]:

@@ -16,6 +16,10 @@ from fusionq.execution.run_times import (
     timed_launch,
 )
 
+MOST_BROKEN = 3
+"""Samples of several runs in a row between whose runs other work came, after which each run is one:
+once that may be where a loop ends, or begins anew."""
+
 
 class Reports(Protocol):
     """The part of a list's record that is told; see ``list_record.ListRecord``."""
@@ -24,6 +28,7 @@ class Reports(Protocol):
     events: list[TimedEvent | WatchedRun | WatchedSample]
     is_unseen: bool
     is_among_others: bool
+    broken: int
     latest: DeviceEvent | None
 
 
@@ -82,4 +87,7 @@ class RunTimer:
 
     def others_between(self) -> None:
         """See ``run_times.SampleTold``."""
-        self._record.is_among_others = self._record.is_unseen = True
+        record = self._record
+        record.is_unseen = True
+        record.broken += 1
+        record.is_among_others = record.is_among_others or record.broken >= MOST_BROKEN

@@ -137,6 +137,12 @@ class Trials(Standing):
         """Whether what was chosen is being compared once more."""
         return self.chosen is not None and self.later.current is not None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether what was chosen may not be the fastest: another one has not been compared with it
+        once more, or has won."""
+        return self.chosen is None or self.later.is_open(self.chosen)
+
     def compares_again(self) -> bool:
         """Whether it is from now on, if it was not: another one is due that can run, or ``wanted``,
         so that it can."""

@@ -81,6 +81,31 @@ def test_samples_are_long_where_nobody_waits() -> None:
     assert sample_runs(1e-6, True) == MOST_RUNS and sample_runs(1.0, True) == 3
 
 
+def test_samples_become_longer_where_a_run_takes_less_than_was_known() -> None:
+    made = PairedComparison("unfused", "fused", 3)
+    made.add("unfused", 1.0, 1, 1e-3)
+    for name, runs in (("fused", 3), ("unfused", 3), ("fused", 8), ("unfused", 8)):
+        assert made.next() == (name, runs)
+        made.add(name, LONG / 8, runs, 1e-3)
+    single = PairedComparison("unfused", "fused", 1)
+    single.add("unfused", 1.0, 1, 1e-3)
+    for name in ("fused", "unfused", "fused"):
+        assert single.next() == (name, 1), "where somebody waits for each"
+        single.add(name, LONG / 8, 1, 1e-3)
+
+
+def test_samples_between_whose_runs_others_come_become_shorter() -> None:
+    made = PairedComparison("unfused", "fused", 12)
+    made.add("unfused", 1.0, 1, 1e-3)
+    for name in ("fused", "unfused", "fused"):
+        assert made.next() == (name, 12)
+        made.add(name, 1.0, 12, 1e-3)
+    for runs in (6, 3, 3):
+        made.missed()
+        assert made.next() == ("fused", runs), "both of a pair have as many"
+    assert len(made.quotients) == 1
+
+
 # ------------------------------------------------------------------------- in a list's life
 def chosen_wrongly() -> Trials:
     """``fused``, since something held up all others."""
@@ -107,6 +132,7 @@ def test_a_change_needs_two_wins_with_runs_between_them() -> None:
     assert made.later.due("fused", False) == "sequence", "the other one has to rest"
     compared_again(made, TRUE)
     assert made.chosen == made.best == "unfused" and made.later.changes == 1
+    assert not made.is_open
     states = {name: contender.state for name, contender in made.contenders.items()}
     assert states == {"sequence": "slower", "fused": "slower", "unfused": "ready"}
     assert made.contenders["unfused"].shortest == 8e-4
