@@ -29,6 +29,19 @@ class Temporaries(Program):
         super().begin()
 
 
+class TemporariesAgain(Temporaries):
+    """Of which the list has each submission several times."""
+
+    def steps(self) -> None:
+        for _ in range(3):
+            self.queue.submit(scale, self.n, self.a, self.b, np.float32(2))
+            self.queue.submit(scale, self.n, self.b, self.a, np.float32(0.5))
+
+    def check(self, fusion: fq.Fusion) -> None:
+        fusion.event.wait()
+        assert np.array_equal(self.b.numpy(), 2 * self.host[0])
+
+
 class JoinedTemporaries(Temporaries, Joined):
     """The same of what joins."""
 
@@ -132,12 +145,12 @@ def test_submissions_that_nobody_keeps_are_not_looked_up_to_be_built_together(
 ) -> None:
     background.works = False
     times.update(unfused=1e-6)
-    program = Temporaries()
-    program.run(), program.run()
-    built = looks_at(monkeypatch, compiling, "build_alone")
-    for _ in range(5):
-        program.run()
-    assert not built
+    for program in (Temporaries(), TemporariesAgain()):
+        program.run(), program.run()
+        built = looks_at(monkeypatch, compiling, "build_alone")
+        for _ in range(5):
+            program.run()
+        assert not built
 
 
 def test_launches_are_bound_once_for_lists_in_other_memory(
