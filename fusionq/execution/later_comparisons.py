@@ -16,7 +16,8 @@ from fusionq.execution.samples import BESIDE
 from fusionq.execution.trial_cost import TrialCost
 
 SHARE = 0.02
-"""What they may cost, of the time that all runs of the list have taken so far."""
+"""What they may cost, of the time that the list's runs have taken since the choice: what they took
+before is no reason for many at once."""
 
 SOON, GROWTH, FAR = 0.05, 2.0, 4.0
 """Seconds that the list's runs take before one that was won is repeated; how many times as long
@@ -33,9 +34,9 @@ for each comparison with that candidate there."""
 EXPECTED = 3
 """Pairs that one has, by which its cost is expected."""
 
-DEAREST = 1.0
-"""So many times longer than one of what is chosen a run takes at most, by that expectation: what
-was seen to take more may have been held up."""
+CHEAPEST, DEAREST = 0.1, 1.0
+"""So many times longer than one of what is chosen a run takes at least and at most, by that
+expectation: what was seen to take more may have been held up."""
 
 
 class LaterComparisons:
@@ -50,10 +51,16 @@ class LaterComparisons:
         self.changes = 0
         """How often another one was chosen by them."""
         self.current: PairedComparison | None = None
+        self._since = 0.0
+        """Seconds that the list's runs had taken when the choice was made."""
         self._more = 0.0
         """Seconds that they may cost beside their share."""
         self._waits = 0.0
         """What the end of a sample is waited for, where the program would not."""
+
+    def chosen_now(self) -> None:
+        """The choice has been made."""
+        self._since = self._costs.taken
 
     def forget(self) -> None:
         """The choice is made anew."""
@@ -74,7 +81,7 @@ class LaterComparisons:
     @property
     def most(self) -> float:
         """Seconds that they may cost."""
-        return SHARE * self._costs.taken + self._more
+        return SHARE * max(self._costs.taken - self._since, 0.0) + self._more
 
     def stop(self) -> None:
         """What has been seen so far does not count."""
@@ -121,7 +128,7 @@ class LaterComparisons:
         """Seconds that a comparison costs, about."""
         seconds = self._contenders[chosen].shortest
         seconds = seconds if seconds < float("inf") else self._costs.usual
-        longer = min(max(self._behind(name, chosen) - 1, 0.0), DEAREST) * seconds
+        longer = min(max(self._behind(name, chosen) - 1, CHEAPEST), DEAREST) * seconds
         waits = BESIDE if in_batches else 0.0
         return EXPECTED * (longer * sample_runs(seconds, in_batches) + 2 * waits)
 

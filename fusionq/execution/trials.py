@@ -377,6 +377,7 @@ class Trials(Standing):
         if self.awaited or self.is_over:
             return False
         self.chosen = self.best
+        self.later.chosen_now()
         return False
 
     def _begin(self, challenger: Candidate) -> None:
