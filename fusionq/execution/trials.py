@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from fusionq.execution.chosen import ChosenStanding
 from fusionq.execution.contender import Candidate, Contender
 from fusionq.execution.drift import Drift
-from fusionq.execution.later_comparisons import LaterComparisons
 from fusionq.execution.samples import (
     CLEARLY_BATCHED,
     COLD_SECONDS,
@@ -31,8 +31,6 @@ from fusionq.execution.samples import (
     is_faster_by_itself,
     verdict,
 )
-from fusionq.execution.standing import Standing
-from fusionq.execution.trial_cost import TrialCost
 
 MOST_BEHIND = 1.5
 """Nor one that takes so many times as long by the model as the best, which has been measured by
@@ -43,9 +41,6 @@ LEAD = 2
 """Runs of the best before the first sample of a comparison, where nobody waits for runs: what comes
 behind a pause, or behind other work, takes up to twice as long, and a pause may be why a candidate
 is ready."""
-
-DRIFTED_RUNS = 3.0
-"""Runs by what is chosen, that later comparisons may cost more when those take another time."""
 
 MOST_MISSES = 3
 """Runs of a candidate that could not be timed, after which it has no others."""
@@ -63,7 +58,7 @@ MOST_AWAITED = 64
 """Runs of the list after which nobody waits any longer for what one of them took."""
 
 
-class Trials(Standing):
+class Trials(ChosenStanding):
     """The trials of lists of one structure and size class; ``first`` is what runs until another is
     faster, ``awaited`` are the others, in the order of their trials."""
 
@@ -73,27 +68,14 @@ class Trials(Standing):
         """Of the list, until there was a choice."""
         self.tried = 0
         """Those whose time was wanted."""
-        self.reopened = 0
-        """How often the choice was made anew."""
-        self.costs = TrialCost()
         self._challenger: Candidate | None = None
         """What is compared with the best."""
-        self._tried: Candidate | None = None
-        """Of what a sample is being taken."""
-        self._awaited = 0
-        """Runs of the list since then that are no part of it."""
         self._renews = False
         """Whether what is known of the best is compared with another run of it first."""
         self._lead = 0
         """Runs of the best until samples are taken."""
         self.leads = False
         """Whether the run that is next is one of those."""
-        self._in_batches = False
-        self._drift = Drift()
-        self.later = LaterComparisons(self.contenders, self.costs)
-        """Later comparisons of what was chosen."""
-        self.wanted: Candidate | None = None
-        """What is to be made for one."""
         self._rests_until = 0.0
         """What the runs of the list take together until it is seen again whether others are
         busy."""
@@ -131,38 +113,6 @@ class Trials(Standing):
         self._tried = name
         self._awaited = 0
         return name, runs
-
-    @property
-    def is_compared_again(self) -> bool:
-        """Whether what was chosen is being compared once more."""
-        return self.chosen is not None and self.later.current is not None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether what was chosen may not be the fastest: another one has not been compared with it
-        once more, or has won."""
-        return self.chosen is None or self.later.is_open(self.chosen)
-
-    def compares_again(self) -> bool:
-        """Whether it is from now on, if it was not: another one is due that can run, or ``wanted``,
-        so that it can."""
-        self.wanted = None
-        if self.chosen is None or self.later.current is not None:
-            return self.is_compared_again
-        name = self.later.due(self.chosen, self._in_batches)
-        if name is not None and name in self.here:
-            self.later.begin(name, self.chosen, self._in_batches)
-        else:
-            self.wanted = name
-        return name is not None
-
-    def _next_of_pairs(self, chosen: Candidate) -> tuple[Candidate, int]:
-        pairs = self.later.current
-        if pairs is None:
-            return chosen, 0
-        self._tried, runs = pairs.next()
-        self._awaited = 0
-        return self._tried, runs
 
     def _turn(self, challenger: Candidate) -> tuple[Candidate, int]:
         """Of which of the two that are compared the next sample is, and how many runs it has: of
@@ -243,12 +193,6 @@ class Trials(Standing):
             self.costs.usual = min(contender.seconds or contender.alone)
         self._decide()
 
-    def _change(self, name: Candidate | None) -> None:
-        """Another one is chosen by a later comparison, if that is not None."""
-        if name is not None:
-            self.chosen = self.best = name
-            self._drift = Drift()
-
     def _ran_alone(self, contender: Contender, seconds: float) -> None:
         """A sample of one run.  Where it says that samples need more runs, since something had
         held up the best one's first, those that are compared are taken anew."""
@@ -270,13 +214,6 @@ class Trials(Standing):
                 best.forget()
                 best.fastest = best.fastest_alone = float("inf")
 
-    def prepared(self, seconds: float) -> None:
-        """To prepare a run of another one than the best has taken so long."""
-        if self.chosen is None:
-            self.costs.prepared(seconds)
-        else:
-            self.later.cost += seconds
-
     def missed(self, name: Candidate) -> None:
         """No sample of ``name`` could be taken; there may be another."""
         if name != self._tried:
@@ -294,17 +231,6 @@ class Trials(Standing):
         """What another process has ``chosen`` runs, if it has; else the trials begin."""
         self.chosen, self.best = chosen, chosen or self.first
         self._decide()
-
-    def compare_again(self, name: Candidate) -> None:
-        """What was slower runs in another way now: what is chosen is compared with it soon."""
-        contender = self.contenders[name]
-        contender.again, contender.behind = 0.0, None
-
-    def _stop_pairs(self) -> None:
-        """What is being looked at once more, is not."""
-        if self.later.current is not None:
-            self.later.stop()
-            self._tried = None
 
     def _leaves(self, name: Candidate) -> None:
         pairs = self.later.current
@@ -429,34 +355,6 @@ class Trials(Standing):
         self.contenders[loser].state = "slower"
         if is_faster:
             self.best = name
-
-    # ----------------------------------------------------------------------------- drift
-    def sample(self, seconds: float) -> None:
-        """What a run of the chosen candidate takes later on."""
-        if self.chosen is None:
-            return
-        contender = self.contenders[self.chosen]
-        if not self._in_batches:
-            contender.ran(seconds)
-        is_rough = contender.is_rough or (contender.timed == 1 and self.chosen != self.first)
-        if is_rough and seconds < contender.shortest:  # its first run decided, which takes longer
-            contender.seconds, contender.is_rough = [seconds], False
-            contender.timed += 1
-        alone = min(contender.alone, default=0.0) if self._in_batches else 0.0
-        known = min(contender.seconds, default=float("inf"))
-        if self._drift.is_another(known, seconds, self.reopened, alone, contender.is_erratic):
-            self.reopen(seconds)
-
-    def reopen(self, seconds: float) -> None:
-        """A run takes ``seconds`` by now: compare all candidates again that can run."""
-        self.reopened += 1
-        self._drift = Drift()
-        if self.chosen is not None:
-            own = self.contenders[self.chosen]
-            longer = seconds / own.shortest if own.seconds else 1.0
-            own.slowdown *= longer
-            own.seconds = [seconds]
-            self.later.all_are_due(longer, DRIFTED_RUNS * seconds)
 
     def restart(self) -> None:
         """Forget the times."""
