@@ -14,7 +14,7 @@ from typing import Literal
 
 import islpy as isl
 
-from fusionq.analysis.item_relations import same_group, to_space
+from fusionq.analysis.item_relations import between_different, same_group, to_space
 from fusionq.analysis.item_space import ItemSpace, common_space
 from fusionq.analysis.kernel_accesses import Access
 from fusionq.analysis.list_analysis import ListAnalysis
@@ -213,7 +213,7 @@ def _of_elements(
         return Between("GLOBAL", meeting)
     analysis.pinned |= meeting.pinned
     ids, items = items, items.apply_domain(meeting.to_a).apply_range(meeting.to_b)
-    others = items.subtract(isl.Map.identity(items.get_space()))
+    others = between_different(items)
     if proofs.is_empty(others):
         return Between("ITEM", "each element is touched by one and the same work-item")
     local = meeting.local_range

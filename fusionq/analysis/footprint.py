@@ -8,7 +8,7 @@ from math import prod
 import islpy as isl
 
 from fusionq.analysis.greatest import greatest
-from fusionq.analysis.item_relations import to_space
+from fusionq.analysis.item_relations import between_different, to_space
 from fusionq.analysis.item_space import Mode
 from fusionq.analysis.kernel_accesses import Access, item_dims
 from fusionq.analysis.list_analysis import ListAnalysis
@@ -55,8 +55,7 @@ def union(relations: Sequence[isl.Map]) -> isl.Map:
 def shared_by_owners(analysis: ListAnalysis, elements: isl.Map) -> bool:
     """Whether some element belongs to more than one owner."""
     sharers = elements.apply_range(elements.reverse())
-    strangers = sharers.subtract(isl.Map.identity(sharers.get_space()))
-    return not analysis.proofs.is_empty(strangers)
+    return not analysis.proofs.is_empty(between_different(sharers))
 
 
 def bounding_box(analysis: ListAnalysis, elements: isl.Map) -> Footprint | str:

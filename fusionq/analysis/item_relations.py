@@ -32,6 +32,15 @@ def to_space(
     return map_of(f"[{parameters}] -> {{ [{source}] -> [{linear}] }}"), pinned
 
 
+def between_different(items: isl.Map) -> isl.Map:
+    """The pairs of ``items``, a relation of work-items of one space, that are no identical ones.
+
+    As those without the identity; where ``items`` has quotients, isl takes that away at length.
+    """
+    space = items.get_space().domain()
+    return items.intersect(isl.Map.lex_lt(space).union(isl.Map.lex_gt(space)))
+
+
 def same_group(symbols: Symbols, local: tuple[int, ...]) -> isl.Map:
     """The relation between work-items of one work-group of extents ``local``."""
     names = item_dims(len(local))
