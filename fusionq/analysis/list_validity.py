@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import cached_property
+from math import prod
 
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import ArrayArgument, Submission
@@ -11,6 +12,9 @@ from fusionq.analysis.symbol_sources import Source
 from fusionq.analysis.symbols import Symbols
 from fusionq.analysis.validity import Condition, Validity, between
 from fusionq.ir.nodes import SMALL
+
+_ANY = 1 << 62
+"""More than there are."""
 
 Place = tuple[int, int]
 """A submission and the position of one of its scalar arguments."""
@@ -69,6 +73,13 @@ class ListValidity:
         """The product of the sizes that are ``extents`` today has to be ``low`` or more and below
         ``beyond``."""
         self._items[extents, low, beyond] = None
+
+    def are_at_least(self, extents: tuple[int, ...], fewest: int) -> bool:
+        """Whether the product of the sizes that are ``extents`` today is ``fewest`` or more; that
+        has to stay so."""
+        found = prod(extents) >= fewest
+        self.demand_items(extents, *((fewest, _ANY) if found else (0, fewest)))
+        return found
 
     def result(self, constants: tuple[tuple[Source, int], ...] = ()) -> Validity:
         """The validity of all answers, for kernels that have the scalars ``constants`` built in."""

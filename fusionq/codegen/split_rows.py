@@ -41,7 +41,7 @@ from fusionq.ir.nodes import (
     Var,
     While,
 )
-from fusionq.ir.range_guard import range_guard
+from fusionq.ir.range_guard import whole_range
 from fusionq.ir.repeatable import is_repeatable
 from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.walk import expressions, rewrite, rewrite_body, statements
@@ -63,17 +63,14 @@ def split_rows(kernel: Kernel) -> SplitRows | None:
     """How the rows of ``kernel`` can be split; None where work-items may not be done along rows,
     or no condition bounds a part of one."""
     body = flatten_blocks(kernel.body)
-    labels = tuple(s for s in body if isinstance(s, Block))
-    guard = range_guard([s for s in body if not isinstance(s, Block)])
-    if guard is None or guard.before or set(guard.limits) != set(range(kernel.ndim)):
+    whole = whole_range(body, kernel.ndim)
+    if whole is None or nodes_of(body) > MOST_NODES or not _is_of_items(kernel):
         return None
-    if nodes_of(body) > MOST_NODES or not _is_of_items(kernel):
-        return None
-    inside = (*labels, *guard.guard.then)
+    inside, limits = whole
     interior = interior_of(replace(kernel, body=inside), keeps_rows=True)
     if interior is None:
         return None
-    extents = tuple(guard.limits[d] for d in range(kernel.ndim))
+    extents = tuple(limits[d] for d in range(kernel.ndim))
     return SplitRows(extents, inside, interior)
 
 

@@ -90,22 +90,21 @@ class LaterComparisons:
     def is_open(self, chosen: Candidate) -> bool:
         """Whether another one has not been compared with what is chosen yet, or has won the last
         time."""
-        return any(
-            contender.is_leading or not contender.compared
+        others = (self._contenders[name] for name in self._others(chosen))
+        return any(contender.is_leading or not contender.compared for contender in others)
+
+    def _others(self, chosen: Candidate) -> list[Candidate]:
+        """What may be compared with what is chosen."""
+        return [
+            name
             for name, contender in self._contenders.items()
             if contender.state in ("slower", "awaited") and name != chosen
-        )
+        ]
 
     def due(self, chosen: Candidate, in_batches: bool) -> Candidate | None:
         """What is to be looked at now, whether it can run here yet or not."""
         taken = self._costs.taken
-        found = [
-            name
-            for name, contender in self._contenders.items()
-            if contender.state in ("slower", "awaited")
-            and name != chosen
-            and contender.again <= taken
-        ]
+        found = [n for n in self._others(chosen) if self._contenders[n].again <= taken]
         found.sort(key=lambda name: (name != "unfused", self._behind(name, chosen)))
         for name in found:
             if self.cost + self._expected(name, chosen, in_batches) <= self.most:
@@ -114,9 +113,8 @@ class LaterComparisons:
 
     def begin(self, name: Candidate, chosen: Candidate, in_batches: bool) -> None:
         """Compare ``name`` once more."""
-        seconds = self._contenders[chosen].shortest
-        seconds = seconds if seconds < float("inf") else self._costs.usual
-        self.current = PairedComparison(name, chosen, sample_runs(seconds, in_batches))
+        runs = sample_runs(self._run_seconds(chosen), in_batches)
+        self.current = PairedComparison(name, chosen, runs)
         self._waits = BESIDE if in_batches else 0.0
 
     def _behind(self, name: Candidate, chosen: Candidate) -> float:
@@ -124,10 +122,14 @@ class LaterComparisons:
         own, best = self._contenders[name], self._contenders[chosen]
         return own.behind or own.slowdown / max(best.slowdown, 1e-9)
 
+    def _run_seconds(self, chosen: Candidate) -> float:
+        """What a run of the chosen one takes, as far as known."""
+        seconds = self._contenders[chosen].shortest
+        return seconds if seconds < float("inf") else self._costs.usual
+
     def _expected(self, name: Candidate, chosen: Candidate, in_batches: bool) -> float:
         """Seconds that a comparison costs, about."""
-        seconds = self._contenders[chosen].shortest
-        seconds = seconds if seconds < float("inf") else self._costs.usual
+        seconds = self._run_seconds(chosen)
         longer = min(max(self._behind(name, chosen) - 1, CHEAPEST), DEAREST) * seconds
         waits = BESIDE if in_batches else 0.0
         return EXPECTED * (longer * sample_runs(seconds, in_batches) + 2 * waits)

@@ -10,6 +10,7 @@ from fusionq.ir.conjunctions import conjuncts
 from fusionq.ir.nodes import (
     Assign,
     Binary,
+    Block,
     Compare,
     Const,
     Expr,
@@ -51,6 +52,17 @@ def range_guard(body: Sequence[Stmt]) -> RangeGuard | None:
             return None
         limits[limited[0]] = limited[1]
     return RangeGuard(tuple(before), last, limits)
+
+
+def whole_range(body: Sequence[Stmt], ndim: int) -> tuple[tuple[Stmt, ...], dict[int, Expr]] | None:
+    """What a kernel of ``ndim`` dimensions, whose ``body`` has no nested blocks, does below limits
+    in each of them, with its headings, and these limits; None where it does more, or less is
+    limited."""
+    labels = tuple(s for s in body if isinstance(s, Block))
+    guard = range_guard([s for s in body if not isinstance(s, Block)])
+    if guard is None or guard.before or set(guard.limits) != set(range(ndim)):
+        return None
+    return (*labels, *guard.guard.then), guard.limits
 
 
 def limited_id(cond: Expr) -> tuple[int, Expr] | None:

@@ -24,6 +24,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from fusionq.base.frozen import dataclass
+from fusionq.codegen.interior import nodes_of
+from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.ir.conjunctions import conjunction, conjuncts
 from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.functions import DEVICE_FUNCTIONS
@@ -44,7 +46,7 @@ from fusionq.ir.nodes import (
     Store,
     Var,
 )
-from fusionq.ir.range_guard import range_guard
+from fusionq.ir.range_guard import whole_range
 from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.uniformity import is_uniform, uniform_variables
 from fusionq.ir.walk import (
@@ -58,8 +60,6 @@ from fusionq.ir.walk import (
 
 MOST_NODES = 2_000
 """Statements and expressions of such a kernel; compilers take long for more."""
-
-Body = tuple[Stmt, ...]
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,10 @@ def jammed_items(kernel: Kernel, dim: int, most_bytes: int) -> JammedItems | Non
     assert dim < last
     if not _has_loop(kernel.body) or not _is_of_items(kernel):
         return None
-    body = _flat(kernel.body)
-    labels = tuple(s for s in body if isinstance(s, Block))
-    guard = range_guard([s for s in body if not isinstance(s, Block)])
-    if guard is None or guard.before or set(guard.limits) != set(range(kernel.ndim)):
+    whole = whole_range(flatten_blocks(kernel.body), kernel.ndim)
+    if whole is None:
         return None
-    inside = (*labels, *guard.guard.then)
+    inside, limits = rewrite_body(whole[0], stmt=_through_caches), whole[1]
     shared, asked = _asked_ahead(inside, dim)
     loops = _Loops(kernel, shared, dim)
     if not loops.worth:
@@ -96,31 +94,15 @@ def jammed_items(kernel: Kernel, dim: int, most_bytes: int) -> JammedItems | Non
     items = 4
     while items > 1 and items * kept > most_bytes:
         items //= 2
-    if items == 1 or (items + 1) * _nodes(inside) > MOST_NODES:
+    nodes = nodes_of(inside) + sum(1 for _ in statements(inside))
+    if items == 1 or (items + 1) * nodes > MOST_NODES:
         return None
-    return _made(kernel, inside, guard.limits, loops, asked, items)
+    return _made(kernel, inside, limits, loops, asked, items)
 
 
-def _flat(body: Iterable[Stmt]) -> Body:
-    """``body``, in which each block is its heading, followed by its statements."""
-    made: list[Stmt] = []
-    for s in body:
-        match s:
-            case Block():
-                made += [replace(s, body=()), *_flat(s.body)]
-            case If():
-                made.append(replace(s, then=_flat(s.then), orelse=_flat(s.orelse)))
-            case For():
-                made.append(replace(s, body=_flat(s.body)))
-            case Store(nontemporal=True):  # which are for whole rows of vectors
-                made.append(replace(s, nontemporal=False))
-            case _:
-                made.append(s)
-    return tuple(made)
-
-
-def _nodes(body: Body) -> int:
-    return sum(1 for _ in statements(body)) + sum(1 for _ in expressions(body))
+def _through_caches(s: Stmt) -> Body:
+    """``s``, which stores nothing around the caches: that is for whole rows of vectors."""
+    return (replace(s, nontemporal=False),) if isinstance(s, Store) and s.nontemporal else (s,)
 
 
 def _is_of_items(kernel: Kernel) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
+from operator import itemgetter
 
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.submission import Submission
@@ -18,9 +19,6 @@ from fusionq.planning.cost import tile_seconds
 from fusionq.planning.item_work import item_work
 from fusionq.planning.known_values import KnownValues, Sizes, launch_sizes
 from fusionq.planning.plan import StagePlan
-
-_ANY = 1 << 62
-"""More work-items than there are."""
 
 
 class JammedLaunches:
@@ -64,8 +62,7 @@ class JammedLaunches:
         fewest = CODE_LIMITS.jammed_iterations
         found = [jammed for jammed in known[1] if max(map(trips, jammed.loops)) >= fewest]
         for extent in _lengths(known[1], sizes):
-            long = extent >= fewest
-            self._validity.demand_between(extent, *((fewest, _ANY) if long else (0, fewest)))
+            self._validity.are_at_least((extent,), fewest)
         if not found:
             return None
         alone = tile_seconds(item_work(kernel, sizes, self._target), 0.0, self._target)
@@ -74,14 +71,12 @@ class JammedLaunches:
             work = item_work(jammed.together, sizes, self._target)
             return alone - tile_seconds(work, 0.0, self._target) / jammed.items
 
-        best = max(found, key=saved)
+        seconds, best = max(((saved(jammed), jammed) for jammed in found), key=itemgetter(0))
+        if seconds <= 0:
+            return None
         least = self._target.costs.split_saved_seconds * self._target.throughput_parts
         enough = self._target.throughput_parts * self._target.preferred_work_group * best.items
-        if saved(best) <= 0:
-            return None
-        fewest = max(ceil(least / saved(best)), enough)
-        is_large = items.size >= fewest
-        self._validity.demand_items(tuple(items), *((fewest, _ANY) if is_large else (0, fewest)))
+        is_large = self._validity.are_at_least(tuple(items), max(ceil(least / seconds), enough))
         return best if is_large and items[best.dim] >= 2 * best.items else None
 
 

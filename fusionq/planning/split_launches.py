@@ -89,9 +89,7 @@ class SplitLaunches:
         saved = target.costs.masked_store_seconds / target.device.compute_units
         least = target.costs.split_saved_seconds
         fewest = ceil(least * target.sub_group_size / (saved * split.stores))
-        is_large = items.size >= fewest
-        self._validity.demand_items(tuple(items), *((fewest, _ANY) if is_large else (0, fewest)))
-        if not is_large:
+        if not self._validity.are_at_least(tuple(items), fewest):
             return False
         if ndim == len(items):
             self._validity.demand_between(row, *size_order(row, bits=2))

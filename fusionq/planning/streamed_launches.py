@@ -14,9 +14,6 @@ from fusionq.ir.nodes import Kernel
 from fusionq.language.ranges import Range
 from fusionq.passes.nontemporal_stores import Streamed, with_nontemporal_stores
 
-_ANY = 1 << 62
-"""More work-items than there are."""
-
 
 class StreamedLaunches:
     """Finds those of a list on ``target``; for which sizes they are, ``validity`` remembers."""
@@ -48,6 +45,4 @@ class StreamedLaunches:
         if not self._target.device.streams_stores or not bytes_per_item:
             return False
         fewest = self._target.kept_bytes // bytes_per_item + 1
-        is_beyond = items.size >= fewest
-        self._validity.demand_items(tuple(items), *((fewest, _ANY) if is_beyond else (0, fewest)))
-        return is_beyond
+        return self._validity.are_at_least(tuple(items), fewest)
