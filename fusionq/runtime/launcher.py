@@ -27,7 +27,7 @@ from fusionq.memory.storage import Storage
 from fusionq.runtime.alike_lists import chosen_run
 from fusionq.runtime.built_together import BuiltTogether
 from fusionq.runtime.event import usable_dependences
-from fusionq.runtime.prepared_launches import launch_prepared
+from fusionq.runtime.prepared_launches import has_separate_launches, launch_prepared
 from fusionq.runtime.queue_cache import QueueCache
 from fusionq.runtime.steady_blocks import SteadyBlocks, blocks_of
 from fusionq.submission.known import KnownSubmission, use_numbers
@@ -176,9 +176,10 @@ class Launcher:
         if last is not None:
             self.last_event = self._timed = last
 
-    def build_together(self, pending: SubmissionList) -> None:
-        """Build at once what the submissions of a list that will run one by one still need."""
-        if self.profiler is None:
+    def get_ready(self, pending: SubmissionList) -> None:
+        """Have launches of a list that will run one by one; else build at once what its submissions
+        still need."""
+        if not has_separate_launches(self, pending, self._plain_run) and self.profiler is None:
             self._built.build(self.backend, pending)
 
     def run_single(self, entry: KnownSubmission, call: CallArguments) -> DeviceEvent | None:
@@ -328,7 +329,11 @@ class Launcher:
             return self._next(chooser, pending, options)
 
         prepare = partial(self._planned_run, pending, options, alike.memories)
-        return chosen_run(alike, prepare, next_run)
+        try:
+            return chosen_run(alike, prepare, next_run)
+        except PlanningStopped:
+            pending.alike = alike
+            raise
 
     def _planned_run(
         self,

@@ -1,20 +1,25 @@
 """Submissions of a list that run each by itself, launched one right behind the other.
 
 Until a list has a plan, ``auto`` launches its submissions as outside fusion mode.  Where all of
-them have been launched before, and nobody else has to be asked or waited for between them, that is
-no more than the launches.
+them have been launched before, or such a list in other memory has, and nobody else has to be asked
+or waited for between them, that is no more than the launches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
 from fusionq.analysis.submission import Operands
 from fusionq.backends.base import Backend, DeviceEvent
+from fusionq.base.changes import CHANGES
 from fusionq.memory.storage import Storage
+from fusionq.submission.known import KnownSubmission
 from fusionq.submission.pending import SubmissionList
+from fusionq.submission.run import CallArguments, PreparedRun
+from fusionq.submission.same_sizes import Alike, ListKind
+from fusionq.submission.separate_launches import SeparateLaunches
 
 
 class QueueLauncher(Protocol):
@@ -71,6 +76,64 @@ def launch_prepared(launcher: QueueLauncher, pending: SubmissionList) -> list[De
     except Exception:  # it is launched again with the rest, and the error is the list's
         pass
     finally:
+        if last is not None:
+            launcher.has_launched(last, storages, pending.foreign)
+    return events
+
+
+def has_separate_launches(
+    launcher: QueueLauncher,
+    pending: SubmissionList,
+    run_of: Callable[[KnownSubmission, CallArguments], PreparedRun],
+) -> bool:
+    """Whether lists like ``pending`` in other memory have launches for each of their submissions;
+    they get them from one that comes again, whose submissions run by themselves as ``run_of``
+    says."""
+    alike = pending.alike
+    if not isinstance(alike, Alike):
+        return False
+    if alike.separate is None and alike.comes_again and alike.is_separable:
+        if launcher.profiler is not None:
+            return False
+        runs = (run_of(entry, call) for entry, call in pending.calls())
+        try:
+            alike.separate = SeparateLaunches.of(launcher.backend, pending, runs)
+        except Exception:  # which says more when the submission runs
+            return False
+        alike.is_separable = alike.separate is not None
+    return alike.separate is not None
+
+
+def launch_separate(launcher: QueueLauncher, pending: SubmissionList) -> list[DeviceEvent | None]:
+    """As ``launch_prepared``, by the launches that lists like ``pending`` have."""
+    events: list[DeviceEvent | None] = []
+    alike, kind, backend = pending.alike, pending.kind, launcher.backend
+    if (
+        not isinstance(alike, Alike)
+        or alike.separate is None
+        or not isinstance(kind, ListKind)
+        or launcher.profiler is not None
+        or launcher.after
+        or pending.depends
+    ):
+        return events
+    separate = alike.separate
+    storages = [held for held in pending.memory if isinstance(held, Storage)]
+    others = [held for held in storages if held.last_backend is not backend]
+    if any([held.last_event is not None for held in others]):
+        return events
+    try:
+        if pending.values and not separate.rebind(pending.values, pending.operands()):
+            return events
+        separate.move(backend, pending.memory, kind.places, kind.addresses)
+        for held in others:
+            held.last_backend = backend
+            CHANGES.latest = object()
+        separate.launch(events)
+    except Exception:  # it is launched again with the rest, and the error is the list's
+        pass
+    finally:
+        last = next((event for event in reversed(events) if event is not None), None)
         if last is not None:
             launcher.has_launched(last, storages, pending.foreign)
     return events

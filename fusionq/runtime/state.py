@@ -40,7 +40,7 @@ from fusionq.runtime.event import (
     raise_failure,
 )
 from fusionq.runtime.launcher import Launcher, NotPrepared
-from fusionq.runtime.prepared_launches import launch_prepared
+from fusionq.runtime.prepared_launches import launch_prepared, launch_separate
 from fusionq.submission.known import KnownSubmission
 from fusionq.submission.pending import ListOwner, SubmissionList
 from fusionq.submission.run import CallArguments
@@ -308,7 +308,7 @@ class QueueState:
             self._run_unfused(pending, f"the list could not be prepared: {error}")
             return None
         if isinstance(error, PlanningStopped):
-            self.launcher.build_together(pending)
+            self.launcher.get_ready(pending)
             self.launcher.run_unfused(partial(self._run_each, pending, str(error)), error)
             pending.options = options  # by which it is planned on when it runs again
             return None
@@ -318,7 +318,10 @@ class QueueState:
     def _run_each(self, pending: SubmissionList, reason: str) -> None:
         """Run ``pending`` unfused, which ``auto`` may do many times."""
         if not QUEUES and not pending.launched:
-            pending.launched = launch_prepared(self.launcher, pending)
+            launcher = self.launcher
+            pending.launched = launch_separate(launcher, pending) or launch_prepared(
+                launcher, pending
+            )
         self._run_unfused(pending, reason)
 
     def _runs_with_others(self, pending: SubmissionList) -> bool:

@@ -105,7 +105,7 @@ class SubmissionList:
     """
 
     __slots__ = (
-        "_admission", "_operands", "_scalars", "asked", "began", "began_after", "cache",
+        "_admission", "_operands", "_scalars", "alike", "asked", "began", "began_after", "cache",
         "calls_elsewhere", "depends", "ended", "entries", "error", "errors", "events", "fallback",
         "foreign", "is_kept", "kind", "launched", "left_out", "memory", "next_launch", "numbers",
         "options", "owner", "run", "stage_of", "timings", "values", "waits_for",
@@ -130,7 +130,9 @@ class SubmissionList:
         self.is_kept = False
         """Whether the arguments' memory stays when the list has run, until ``release_memory``."""
         self.kind: object = None
-        """What is known of it while its run is looked for; see ``same_sizes.kind_of``."""
+        """What is known of it until it has run; see ``same_sizes.kind_of``."""
+        self.alike: object = None
+        """What lists of that kind have in common (``same_sizes.Alike``), where none has a plan."""
         self.run: PreparedRun | None = None
         """What the list became; None where each submission ran by itself."""
         self.options = DEFAULT
@@ -289,6 +291,7 @@ class SubmissionList:
     def release(self) -> None:
         """Nothing waits any longer; keep no memory alive, unless somebody will take it over."""
         self.ended = True
+        self.kind = self.alike = None
         if not self.is_kept:
             self.release_memory()
 

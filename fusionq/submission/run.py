@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
@@ -276,14 +276,7 @@ class PreparedRun:
     ) -> None:
         """Have the launches of a run that ``elsewhere`` gave serve another such list, whose array
         arguments are at ``addresses``; where these are not known, they are added."""
-        for launch, pointers in zip(self.movable, self.pointers, strict=True):
-            if launch is not None:
-                for place in pointers.values():
-                    if addresses[place] is None:
-                        held = memory[place]
-                        assert isinstance(held, Storage)
-                        addresses[place] = held.make_reachable(backend) + places[place][3]
-                launch.move(addresses)
+        move_launches(self.movable, self.pointers, backend, memory, places, addresses)
 
     def has_launches(self, backend: Backend, launches: list[PreparedLaunch | None]) -> None:
         """``launches`` are prepared: those of this run."""
@@ -346,7 +339,7 @@ class PreparedRun:
         changed = [
             k
             for k, value in enumerate(values)
-            if value is not bound[k] and not _is_same(value, bound[k])
+            if value is not bound[k] and not is_same(value, bound[k])
         ]
         if not changed:
             if self.packed is None:
@@ -365,7 +358,7 @@ class PreparedRun:
         holds."""
         bound = self.bound_values
         for k, value in enumerate(values, first):
-            if value is not bound[k] and not _is_same(value, bound[k]):
+            if value is not bound[k] and not is_same(value, bound[k]):
                 self._rebind(k, value)
 
     def _rebind(self, k: int, value: ScalarValue) -> None:
@@ -427,7 +420,28 @@ class PreparedRun:
         return [k.plan if isinstance(k, PersistentLaunch) else None for k in self.launches]
 
 
-def _is_same(value: ScalarValue, other: ScalarValue) -> bool:
+def move_launches(
+    launches: Sequence[MovableLaunch | None],
+    pointers: Sequence[Mapping[str, int]],
+    backend: Backend,
+    memory: Sequence[object],
+    places: Sequence[ArrayPlace],
+    addresses: list[int | None],
+) -> None:
+    """Have the arrays of ``launches`` at those of ``addresses`` that their ``pointers`` say, by
+    parameter; where an address is not known, it is added.  DeviceError where memory cannot be
+    allocated or reached."""
+    for launch, of_launch in zip(launches, pointers, strict=True):
+        if launch is not None:
+            for place in of_launch.values():
+                if addresses[place] is None:
+                    held = memory[place]
+                    assert isinstance(held, Storage)
+                    addresses[place] = held.make_reachable(backend) + places[place][3]
+            launch.move(addresses)
+
+
+def is_same(value: ScalarValue, other: ScalarValue) -> bool:
     """Whether two scalars are of one type and one value.  Floating zeros that are two objects are
     not looked into, since they have a sign; nor are NaNs, which equal nothing."""
     if type(value) is not type(other) or value != other:

@@ -18,6 +18,7 @@ from fusionq.memory.storage import Storage
 from fusionq.submission.known import KnownSubmission
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun, RunChooser
+from fusionq.submission.separate_launches import SeparateLaunches
 
 
 @dataclass(slots=True)
@@ -30,6 +31,12 @@ class Alike:
     """What chooses how they run, while that is open."""
     runs_unfused: bool = False
     """Whether ``chooser`` had the last one run each submission by itself."""
+    comes_again: bool = False
+    """Whether it is kept for the next ones."""
+    separate: SeparateLaunches | None = None
+    """Launches of those that run each submission by itself."""
+    is_separable: bool = True
+    """Whether there are such, as far as known."""
 
 
 class RunsBySizes:
@@ -62,7 +69,8 @@ class RunsBySizes:
         try:
             return self._run_of(kind, backend, pending, options, prepare, is_kept)
         finally:
-            pending.kind = None
+            if pending.alike is None:  # else it is to run by what all of its kind have
+                pending.kind = None
 
     def _run_of(
         self,
@@ -117,8 +125,8 @@ class RunsBySizes:
         finally:
             if alike.chooser is None:
                 self._open.pop(key, None)
-            elif key not in self._open and self._comes_again(key, kind):
-                self._open[key] = alike
+            elif not alike.comes_again and self._comes_again(key, kind):
+                self._open[key], alike.comes_again = alike, True
 
     def _comes_again(self, key: tuple[FusionOptions, Hashable], kind: ListKind) -> bool:
         """Whether such a list has come before; there is room for its run then."""
