@@ -333,7 +333,7 @@ def _usual_planning() -> Iterator[None]:
 
 
 @contextmanager
-def _events_alone() -> Iterator[Tell]:
+def events_alone() -> Iterator[Tell]:
     """Standard output for events only: what else is written goes to standard error."""
     with os.fdopen(os.dup(1), "w") as events:
         os.dup2(2, 1)
@@ -347,7 +347,7 @@ def _events_alone() -> Iterator[Tell]:
 def main() -> None:
     """Serve the request in the first argument."""
     data = json.loads(sys.argv[1])
-    with _events_alone() as tell:
+    with events_alone() as tell:
         measure_forms(Request(**{**data, "forms": tuple(data["forms"])}), tell)
 
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import queue
-import subprocess
-import sys
-import tempfile
-import threading
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import IO
 
 from fusionq.benchmarks.corpus.measure import Event, Request
+from fusionq.benchmarks.corpus.process import MeasuringProcess
 from fusionq.benchmarks.corpus.program import CorpusHalf, CorpusProgram, WorkingSet
 from fusionq.benchmarks.corpus.programs import PROGRAMS
 from fusionq.benchmarks.corpus.results import FormResult
 
+MEASURE = "fusionq.benchmarks.corpus.measure"
+"""The module that measures."""
 OnDoing = Callable[[str], object]
 """Told what is being done."""
 
@@ -91,7 +87,7 @@ def _results(request: Request, limit: float, on_doing: OnDoing) -> Iterator[Form
     """As long as forms are left: a process that measures them; one that fails is started anew
     without the candidate that it failed at."""
     while request.forms:
-        process = _Process(request)
+        process = MeasuringProcess(MEASURE, request)
         last = Event(request.forms[0])
         ended = ""
         try:
@@ -131,49 +127,3 @@ def _nothing(request: Request, last: Event, reason: str) -> FormResult:
     return FormResult(
         program.name, last.form, program.half, request.working_set, size, 0, error=error
     )
-
-
-class _Process:
-    """A process that serves one request."""
-
-    def __init__(self, request: Request) -> None:
-        command = [sys.executable, "-m", "fusionq.benchmarks.corpus.measure"]
-        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  # closed by end()
-        # close_fds=False spawns without a fork, which thread pools in this process complain of.
-        self._process = subprocess.Popen(
-            [*command, json.dumps(asdict(request))],
-            stdout=subprocess.PIPE, stderr=self._errors, text=True, close_fds=False,
-        )  # fmt: skip
-        self._lines: queue.Queue[str] = queue.Queue()
-        output = self._process.stdout
-        assert output is not None
-        self._reader = threading.Thread(target=self._read, args=(output,), daemon=True)
-        self._reader.start()
-
-    def _read(self, output: IO[str]) -> None:
-        for line in output:
-            self._lines.put(line)
-        self._lines.put("")
-
-    def event(self, limit: float) -> Event | str:
-        """The next event; or how the process ended, or that there was none for ``limit``
-        seconds."""
-        try:
-            line = self._lines.get(timeout=limit)
-        except queue.Empty:
-            return f"no result within {limit:g} s"
-        if line:
-            return Event(**json.loads(line))
-        code = self._process.wait()
-        self._errors.seek(0)
-        written = self._errors.read().strip().splitlines()
-        return f"the process ended with code {code}: {written[-1] if written else 'no message'}"
-
-    def end(self) -> None:
-        """End the process and wait for it."""
-        self._process.kill()
-        self._process.wait()
-        self._reader.join()
-        self._errors.close()
-
-

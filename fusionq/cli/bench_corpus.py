@@ -25,7 +25,7 @@ from fusionq.cli.console import bad_use, failed, output, progress_bar, show_tabl
 
 def show_programs(filters: Sequence[str], half: CorpusHalf) -> None:
     """A table of the selected programs."""
-    selection = _selection(filters, half, WORKING_SETS)
+    selection = selected(filters, half, WORKING_SETS)
     programs = [program for program in PROGRAMS.values() if selection.forms(program)]
     show_table(output(), programs_table(programs))
 
@@ -47,7 +47,7 @@ def run_bench_corpus(
     """Measure the selected part, print a table for each program and size as it is done, then the
     summary; write files.  ``busy_processes``: so many others compute meanwhile.  Exits with 1 where
     a result was wrong."""
-    selection = _selection(filters, half, working_sets)
+    selection = selected(filters, half, working_sets)
     console, queue = begin(device, json, plot)
     results: list[FormResult] = []
     with busy(busy_processes), progress_bar() as progress:
@@ -77,7 +77,7 @@ def run_bench_corpus(
         failed("\n".join(errors))
 
 
-def _selection(
+def selected(
     filters: Sequence[str], half: CorpusHalf, working_sets: Sequence[WorkingSet]
 ) -> Selection:
     selection = Selection(tuple(filters), half, tuple(working_sets))

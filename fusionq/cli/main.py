@@ -132,6 +132,16 @@ def bench(
             min=0, metavar="N", help="Of the corpus: beside so many processes that compute (0)."
         ),
     ] = 0,
+    against: Annotated[
+        Literal["torch"] | None,
+        typer.Option(help="Of the corpus, on a GPU: against PyTorch, eager and by torch.compile."),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="With --against: programs that are compiled at a time (1)."
+        ),
+    ] = None,
     list_cases: Annotated[bool, typer.Option("--list", help="List the cases and stop.")] = False,
 ) -> None:
     """Run benchmark cases, check every result, and compare with the baselines.
@@ -148,6 +158,20 @@ def bench(
         if list_cases:
             bench_corpus.show_programs(cases[1:], part)
             return
+        if against is not None:
+            if plot or learning_only or single or busy:
+                raise typer.BadParameter(
+                    "--against takes no --plot, --learning-only, --single and --busy"
+                )
+            from fusionq.cli.bench_against import run_bench_against
+
+            sets = _WORKING_SETS[working_set or "both"]
+            run_bench_against(
+                cases[1:], part, sets, device, rounds or 5, limit or 300, json, jobs or 1
+            )
+            return
+        if jobs is not None:
+            raise typer.BadParameter("--jobs is for --against")
         bench_corpus.run_bench_corpus(
             cases[1:],
             part,
@@ -162,10 +186,10 @@ def bench(
             busy_processes=busy,
         )
         return
-    if half or working_set or limit or learning_only or busy:
+    if half or working_set or limit or learning_only or busy or against or jobs:
         raise typer.BadParameter(
             "options of the corpus are for: fusionq bench corpus (--half, --working-set, --limit, "
-            "--learning-only, --busy)"
+            "--learning-only, --busy, --against, --jobs)"
         )
     from fusionq.cli import bench as command
 

@@ -216,7 +216,7 @@ class Scripted:
     scripts: Iterator[list[Event | str]]
     requests: list[Request]
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, module: str, request: Request) -> None:
         self.requests.append(request)
         self._script = iter(next(self.scripts))
 
@@ -229,7 +229,7 @@ class Scripted:
 
 def played(monkeypatch: pytest.MonkeyPatch, *scripts: list[Event | str]) -> list[FormResult]:
     Scripted.scripts, Scripted.requests = iter(scripts), []
-    monkeypatch.setattr(runner, "_Process", Scripted)
+    monkeypatch.setattr(runner, "MeasuringProcess", Scripted)
     selection = Selection(("fdtd_2d",), working_sets=("tiny",))
     return list(run_corpus(selection, None, 1, 5, lambda doing: None))
 
