@@ -118,6 +118,10 @@ class NativeArguments:
             scalars[name] = _Written(param, type(value).from_buffer(copy), bounds, position)
         return other
 
+    def addresses(self) -> dict[str, Any]:
+        """The arguments that are arrays' addresses, by parameter."""
+        return {name: self.values[position] for name, position in self._pointers.items()}
+
     def pointers(self, places: Mapping[str, int]) -> list[tuple[Any, int]]:
         """The arguments that are arrays' addresses, each with the place of its array, by
         parameter; without those of ``places`` that the kernel does not use."""

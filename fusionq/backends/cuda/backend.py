@@ -125,8 +125,9 @@ class CudaBackend:
         most = self.target.resident_workers * self.target.worker_size // lanes
         return ResidentWorkers(min(program.resident_blocks(threads), most), lanes, threads)
 
-    def movable(self, launch: PreparedLaunch, places: Mapping[str, int]) -> None:
-        """None: a launch of the driver is as cheap to bind anew."""
+    def movable(self, launch: PreparedLaunch, places: Mapping[str, int]) -> CudaLaunch | None:
+        """A copy of ``launch``, prepared here."""
+        return launch.copy(places) if isinstance(launch, CudaLaunch) else None
 
     def repeated(self, launches: Sequence[PreparedLaunch]) -> RepeatedLaunches | None:
         """The launches as a CUDA graph; None where each has to record its times, while the

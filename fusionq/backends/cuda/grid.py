@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 
 from fusionq.base.errors import DeviceError
@@ -38,6 +39,7 @@ class Grid:
         return Grid((-(-x // items), y, z), self.threads, self.axes)
 
 
+@lru_cache(1024)
 def grid_of(kernel: str, shape: LaunchShape) -> Grid:
     """The grid for ``kernel``; DeviceError if no grid, or block, is so large."""
     groups = [

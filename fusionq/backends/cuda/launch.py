@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
 from typing import Any
@@ -16,6 +16,7 @@ from fusionq.backends.cuda.devices import current
 from fusionq.backends.cuda.events import CudaEvent, Times, wait_for_events
 from fusionq.backends.cuda.graph import DriverGraph
 from fusionq.backends.cuda.grid import grid_of
+from fusionq.backends.cuda.launch_form import LaunchForm, form_of
 from fusionq.backends.cuda.program import CudaProgram
 from fusionq.backends.cuda.runtime import checked, load_driver
 from fusionq.backends.cuda.streams import Stream
@@ -23,7 +24,6 @@ from fusionq.backends.native_arguments import NativeArguments
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import LaunchShape
 from fusionq.ir.loops_alone import loops_alone
-from fusionq.ir.walk import is_persistent
 
 REPEATED = 20
 """Launches with the same arguments after which a launch becomes a graph: making one takes as long
@@ -38,9 +38,9 @@ class CudaLaunch:
     """
 
     __slots__ = (
-        "_addresses", "_arguments", "_base", "_changed", "_config", "_driver", "_enqueue_graph",
-        "_function", "_graph", "_grid", "_kernel", "_launch_kernel", "_parameters", "_shared_bytes",
-        "_stream", "_turns", "loads_early", "name", "runs_at_once", "waits_itself",
+        "_addresses", "_aligned", "_arguments", "_base", "_changed", "_driver", "_enqueue_graph",
+        "_form", "_graph", "_kernel", "_launch_kernel", "_narrow", "_parameters", "_pointers",
+        "_stream", "_turns", "_wide", "loads_early", "name", "runs_at_once", "waits_itself",
     )  # fmt: skip
 
     def __init__(
@@ -55,56 +55,97 @@ class CudaLaunch:
         self._base = base
         self._kernel = program.kernel
         self.name = program.kernel.name
-        self._changed: list[CudaLaunch] | None = None
-        self._turns = 0
-        """Launches since a scalar has changed."""
-        self._graph: DriverGraph | None = None
-        self._arguments = NativeArguments(program.kernel, program.slots, bindings)
-        values = self._arguments.values
-        self._addresses = (ctypes.c_void_p * max(len(values), 1))(*map(ctypes.addressof, values))
-        self._parameters = ctypes.addressof(self._addresses)
         self._driver = load_driver()
-        self._grid = grid_of(self.name, shape)
-        self._shared_bytes = program.shared_bytes
+        grid = grid_of(self.name, shape)
         stream.device.make_current()
-        self._function = program.function_for(self._grid)
-        if self._function is program.function and program.is_wide_for(bindings, shape):
-            self._function = program.wide
-            self._grid = self._grid.with_fewer(program.generated.neighbours)
-        self._config = self._with_grid(self._driver.CUlaunchConfig())
-        self._config.hStream = stream.native
-        self.runs_at_once = is_persistent(program.kernel)
+        function = program.function_for(grid)
+        self.runs_at_once = program.runs_at_once
         self.waits_itself = program.waits_itself
         self.loads_early = program.loads_early
-        attributes = []
-        if self.runs_at_once:
-            attributes.append(self._all_at_once())
-        elif self.waits_itself and base is None and stream.is_own and not self.loads_early:
-            # One that loads early may not begin before the end of what another list has launched.
-            attributes.append(self._early())
-        self._config.attrs = attributes
-        self._config.numAttrs = len(attributes)
-        self._launch_kernel = partial(
-            self._driver.cuLaunchKernelEx, self._config, self._function, self._parameters, 0
-        )
+        # One that loads early may not begin before the end of what another list has launched.
+        early = self.waits_itself and base is None and stream.is_own and not self.loads_early
+        self._narrow = form_of(stream, program, function, grid, early)
+        self._wide: LaunchForm | None = None
+        """Of the function whose work-items do several neighbours each, with as many fewer blocks:
+        where all arrays begin at multiples of its vectors."""
+        arguments = NativeArguments(program.kernel, program.slots, bindings)
+        self._aligned: dict[str, int] = {}
+        """What these multiples are, in bytes, by parameter."""
+        if function is program.function:
+            aligned = program.vector_bytes(bindings, shape)
+            if aligned is not None:
+                grid = grid.with_fewer(program.generated.neighbours)
+                self._wide = form_of(stream, program, program.wide, grid, early)
+                self._aligned = aligned
+        self._pointers: list[tuple[Any, int]] = []
+        """The arrays' addresses among the arguments of a copy, with the arrays' places."""
+        self._has(arguments)
+
+    def _has(self, arguments: NativeArguments) -> None:
+        """``arguments`` are those of the launches that follow."""
+        self._changed: list[CudaLaunch] | None = None
+        self._turns = 0
+        """Launches since an argument has changed."""
+        self._graph: DriverGraph | None = None
         self._enqueue_graph: Callable[[], int] | None = None
         """Of ``_graph``, while it has the present arguments."""
+        self._arguments = arguments
+        values = arguments.values
+        self._addresses = (ctypes.c_void_p * max(len(values), 1))(*map(ctypes.addressof, values))
+        self._parameters = ctypes.addressof(self._addresses)
+        self._choose_form()
+
+    def _choose_form(self) -> None:
+        """Launch what the arrays' alignment allows."""
+        self._form = form = self._narrow
+        if self._wide is not None:
+            own = self._arguments.addresses()
+            aligned = self._aligned.items()
+            if not any([own[name].value % size for name, size in aligned if name in own]):
+                self._form = form = self._wide
+        self._launch_kernel = partial(
+            self._driver.cuLaunchKernelEx, form.config, form.function, self._parameters, 0
+        )
+
+    def copy(self, places: Mapping[str, int]) -> CudaLaunch:
+        """The same launch, which takes other arguments by itself; ``places``: of its arrays, by
+        parameter, among the addresses that it moves to."""
+        other = object.__new__(CudaLaunch)
+        other._stream, other._base, other._driver = self._stream, self._base, self._driver
+        other._kernel, other.name = self._kernel, self.name
+        other.runs_at_once, other.waits_itself = self.runs_at_once, self.waits_itself
+        other.loads_early = self.loads_early
+        other._narrow, other._wide, other._aligned = self._narrow, self._wide, self._aligned
+        arguments = self._arguments.copy()
+        other._pointers = arguments.pointers(places)
+        other._has(arguments)
+        return other
+
+    def move(self, addresses: Sequence[int | None]) -> None:
+        """Have the arrays of a copy at other ``addresses`` in the launches that follow."""
+        self._arguments.move(self._pointers, addresses)
+        if self._wide is not None:
+            self._choose_form()
+        self._have_changed()
+
+    def _have_changed(self) -> None:
+        """The arguments have changed."""
+        if self._changed is not None:
+            self._changed.append(self)
+        self._enqueue_graph, self._turns = None, 0
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
         """Give scalar parameter ``name`` another value for the launches that follow.
 
         ArgumentError if an integer does not fit the parameter's type.
         """
-        if not self._arguments.set_scalar(name, value):
-            return
-        if self._changed is not None:
-            self._changed.append(self)
-        self._enqueue_graph, self._turns = None, 0
+        if self._arguments.set_scalar(name, value):
+            self._have_changed()
 
     @property
     def blocks(self) -> int:
         """How many it launches."""
-        return prod(self._grid.blocks)
+        return prod(self._form.grid.blocks)
 
     @property
     def work_groups(self) -> int:
@@ -117,7 +158,7 @@ class CudaLaunch:
         return loops_alone(self._kernel)
 
     def tell(self, changed: list[CudaLaunch]) -> None:
-        """Append this to ``changed`` whenever a scalar is set."""
+        """Append this to ``changed`` whenever an argument changes."""
         self._changed = changed
 
     def launch(self, depends: Sequence[DeviceEvent] = ()) -> CudaEvent:
@@ -159,15 +200,15 @@ class CudaLaunch:
     def _raise(self, status: Any) -> None:
         if status == self._driver.CUresult.CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
             raise DeviceError(
-                f"{self.name} is a persistent kernel of {self._grid.blocks[0]:,} blocks that have "
-                "to run at once, and the GPU has no room for so many, as where this process may "
-                "use a part of it only; nothing was launched: use strategy='sequence'"
+                f"{self.name} is a persistent kernel of {self._form.grid.blocks[0]:,} blocks that "
+                "have to run at once, and the GPU has no room for so many, as where this process "
+                "may use a part of it only; nothing was launched: use strategy='sequence'"
             )
         with self._stream.errors_named(f"launching {self.name}"):
             checked(f"the launch of {self.name} failed", (status,))
 
     def _become_graph(self) -> None:
-        """Launch as a graph from now on, until a scalar changes."""
+        """Launch as a graph from now on, until an argument changes."""
         stream = self._stream
         if self._graph is None and (stream.is_captured or not DriverGraph.has_room(stream.device)):
             return  # none can be made in a capture
@@ -180,31 +221,4 @@ class CudaLaunch:
 
     def node_parameters(self) -> Any:
         """The driver's ``CUDA_KERNEL_NODE_PARAMS``, with the arguments' present values."""
-        parameters = self._with_grid(self._driver.CUDA_KERNEL_NODE_PARAMS())
-        parameters.func = self._function
-        parameters.kernelParams = self._parameters
-        return parameters
-
-    def _all_at_once(self) -> Any:
-        """The driver's attribute of a launch that it refuses where not all blocks can be
-        resident."""
-        attribute = self._driver.CUlaunchAttribute()
-        attribute.id = self._driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
-        attribute.value.cooperative = 1
-        return attribute
-
-    def _early(self) -> Any:
-        """The driver's attribute of a launch that may begin before the one before it has ended."""
-        attribute = self._driver.CUlaunchAttribute()
-        attribute.id = (
-            self._driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-        )
-        attribute.value.programmaticStreamSerializationAllowed = 1
-        return attribute
-
-    def _with_grid(self, config: Any) -> Any:
-        """``config`` of the driver, with grid, block and shared memory."""
-        config.gridDimX, config.gridDimY, config.gridDimZ = self._grid.blocks
-        config.blockDimX, config.blockDimY, config.blockDimZ = self._grid.threads
-        config.sharedMemBytes = self._shared_bytes
-        return config
+        return self._form.node_parameters(self._parameters)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import field
 from math import prod
@@ -46,7 +47,7 @@ _REGISTERS_OF_HALF = 64
 """Of a thread, with which a multiprocessor runs half of the threads that it has room for."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CudaProgram:
     """A built kernel; ``functions`` are the driver's, by the threads of a block that they are
     for."""
@@ -68,7 +69,7 @@ class CudaProgram:
     """Functions for other grids, by the threads of a block, 0 where those do not matter, and by
     ``Grid.axes``."""
 
-    @property
+    @functools.cached_property
     def shared_bytes(self) -> int:
         """Of a block's shared memory, what a launch has to ask for."""
         return _shared_bytes(self.device, self.kernel, self.generated)
@@ -82,13 +83,18 @@ class CudaProgram:
         found = occupancy(self.function, threads, self.shared_bytes)
         return int(checked("a kernel's occupancy", found)) * self.device.info.compute_units
 
-    @property
+    @functools.cached_property
+    def runs_at_once(self) -> bool:
+        """Whether all blocks of a launch have to run at once."""
+        return is_persistent(self.kernel)
+
+    @functools.cached_property
     def waits_itself(self) -> bool:
         """Whether it waits for the launch before it, so that its blocks may be there while that
         one's last blocks run (programmatic dependent launch)."""
         return self.device.has_dependent_launches and IN_TURN in self.generated.text
 
-    @property
+    @functools.cached_property
     def loads_early(self) -> bool:
         """Whether it loads before that what no launch of its list writes."""
         return LOADS_EARLY in self.generated.text
@@ -103,26 +109,29 @@ class CudaProgram:
         """What each argument is."""
         return self.generated.slots
 
-    def is_wide_for(self, bindings: Sequence[Binding], shape: LaunchShape) -> bool:
-        """Whether a launch can be of ``wide``: elements and rows of arrays begin where its vectors
-        do, and the range leaves work for enough threads."""
+    def vector_bytes(
+        self, bindings: Sequence[Binding], shape: LaunchShape
+    ) -> dict[str, int] | None:
+        """Where a launch can be of ``wide``, if only the memory of each array begins at a multiple
+        of so many bytes: the rows behind do as well, and the range leaves work for enough threads.
+        None where it cannot, wherever the arrays are."""
         items = self.generated.neighbours
         fewest = items * self.device.threads * THREADS_LEFT
         if self.wide is None or prod(shape.global_range) < fewest:
-            return False
+            return None
         groups = shape.global_range[-1] // shape.local_range[-1]
         if groups < ROWS_FILLED * items * -(-groups // items):
-            return False
+            return None
         by_name = bound_by_name(self.kernel, bindings)
+        found = {}
         for param in self.kernel.params:
             binding = by_name[param.name]
             if isinstance(param, ArrayParam) and isinstance(binding, ArrayBinding):
-                if binding.address % (items * param.dtype.nbytes):
-                    return False
                 rows = binding.shape[-1:] if param.contiguous else binding.strides[:-1]
                 if param.ndim > 1 and any(number % items for number in rows):
-                    return False
-        return True
+                    return None
+                found[param.name] = items * param.dtype.nbytes
+        return found
 
     def function_for(self, grid: Grid) -> Any:
         """The function to launch over ``grid``: compiled again where a thread's registers are too

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Hashable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -43,6 +44,8 @@ class Stream:
         """Of the kernels that may still be running."""
         self._repeated = ""
         """Of those that are launched again, which do not take note of it each time."""
+        self.forms: dict[Hashable, object] = {}
+        """What ``launch_form`` knows of launches here."""
         driver = load_driver()
         device.make_current()
         if handle is None:

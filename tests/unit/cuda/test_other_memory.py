@@ -1,0 +1,208 @@
+"""Launches that are moved to other memory: by a driver that notes their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.backends.cuda import launch
+from tests.unit.cuda.fake_driver import FakeDriver, Launched, driver, gpu_queue
+
+__all__ = ["driver", "gpu_queue"]
+
+pytestmark = pytest.mark.filterwarnings("ignore::fusionq.ArrayDetached")
+
+
+@fq.kernel
+def scaled(item: fq.Item, a: Any, factor: Any, out: Any) -> None:
+    i = item.get_id(0)
+    out[i] = a[i] * factor
+
+
+@fq.kernel
+def added(item: fq.Item, a: Any, b: Any, out: Any) -> None:
+    i = item.get_id(0)
+    out[i] = a[i] + b[i]
+
+
+@pytest.fixture
+def prepared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The kernels of launches that were prepared, not copied."""
+    names: list[str] = []
+    init = launch.CudaLaunch.__init__
+
+    def counted(self: launch.CudaLaunch, stream: Any, program: Any, *others: Any) -> None:
+        names.append(program.kernel.name)
+        init(self, stream, program, *others)
+
+    monkeypatch.setattr(launch.CudaLaunch, "__init__", counted)
+    return names
+
+
+def address(buffer: fq.Buffer) -> int:
+    found = buffer._storage.address
+    assert found is not None
+    return found + buffer._offset
+
+
+def has(launched: Launched, *buffers: fq.Buffer) -> bool:
+    """Whether the launch has just these arrays."""
+    known = {address(buffer) for buffer in buffers}
+    return known <= set(launched.arguments)
+
+
+def new(size: int = 1000, start: int = 0) -> fq.Buffer:
+    return fq.Buffer(np.zeros(size + start, np.float32))[start:]
+
+
+def pair(queue: fq.FusionQueue, *arrays: fq.Buffer, factor: float = 2.0) -> fq.Fusion:
+    a, b, between, out = arrays
+    with fq.fusion(queue, strategy="sequence") as fusion:
+        queue.submit(scaled, a.shape[0], a, np.float32(factor), between)
+        queue.submit(added, a.shape[0], between, b, out)
+    return fusion
+
+
+def test_lists_over_new_buffers_are_moved(
+    gpu_queue: fq.FusionQueue, driver: FakeDriver, prepared: list[str]
+) -> None:
+    lists = []
+    for k in range(6):
+        arrays = [new() for _ in range(4)]
+        driver.launched.clear()
+        lists.append((arrays, pair(gpu_queue, *arrays, factor=k)))
+        assert len(driver.launched) in (1, 2)
+        used = [arrays[0], arrays[1], arrays[3]]
+        assert all(any(has(one, b) for one in driver.launched) for b in used)
+    assert len(prepared) <= 2 * len(driver.launched)
+    for arrays, fusion in reversed(lists):  # each list keeps its own arguments
+        for _ in range(3):
+            driver.launched.clear()
+            fusion.replay()
+            assert any(has(one, arrays[3]) for one in driver.launched)
+            others = [b for buffers, _ in lists if buffers is not arrays for b in buffers]
+            assert not any(has(one, b) for one in driver.launched for b in others)
+
+
+def test_submissions_over_new_buffers_are_moved(
+    gpu_queue: fq.FusionQueue, driver: FakeDriver, prepared: list[str]
+) -> None:
+    for k in range(2 * launch.REPEATED):
+        a, out = new(), new()
+        gpu_queue.submit(scaled, 1000, a, np.float32(k), out)
+        assert has(driver.launched[-1], a, out)
+        bits = int(np.float32(k).view(np.uint32))
+        assert any(n & 0xFFFFFFFF == bits for n in driver.launched[-1].arguments)
+    assert len(prepared) <= 3
+
+
+def moved(queue: fq.FusionQueue, size: int) -> tuple[launch.CudaLaunch, launch.CudaLaunch]:
+    """A prepared launch over a range of ``size``, and a copy that can be moved."""
+    a, out = new(size), new(size)
+    with fq.fusion(queue) as fusion:
+        queue.submit(scaled, size, a, np.float32(2), out)
+    pending = fusion._list
+    assert pending is not None and pending.run is not None
+    (own,) = pending.run.launches
+    assert isinstance(own, launch.CudaLaunch)
+    return own, own.copy({"a": 0, "out": 1})
+
+
+LARGE = 1 << 20
+
+
+@pytest.fixture
+def copy(gpu_queue: fq.FusionQueue) -> launch.CudaLaunch:
+    _, found = moved(gpu_queue, LARGE)
+    return found
+
+
+def test_alignment_is_asked_again_where_arrays_move(
+    copy: launch.CudaLaunch, driver: FakeDriver
+) -> None:
+    start = 1 << 24
+
+    def launched(*addresses: int) -> Launched:
+        copy.move(addresses)
+        copy.launch()
+        assert set(addresses) <= set(driver.launched[-1].arguments)
+        return driver.launched[-1]
+
+    wide = launched(start, 2 * start)
+    narrow = launched(start + 4, 2 * start)
+    assert wide.entry_point != narrow.entry_point
+    assert wide.blocks[0] < narrow.blocks[0]
+    for first, second, is_wide in (
+        (start, 2 * start + 4, False), (start + 16, 2 * start, True), (start + 8, 3 * start, False),
+        (start, start, True),
+    ):  # fmt: skip
+        again = launched(first, second)
+        assert again[:2] == (wide if is_wide else narrow)[:2]
+
+
+def test_what_was_narrow_at_first_may_become_wide(
+    gpu_queue: fq.FusionQueue, driver: FakeDriver
+) -> None:
+    a, out = new(LARGE, 1), new(LARGE)
+    with fq.fusion(gpu_queue) as fusion:
+        gpu_queue.submit(scaled, LARGE, a, np.float32(2), out)
+    pending = fusion._list
+    assert pending is not None and pending.run is not None
+    narrow = driver.launched[-1]
+    (own,) = pending.run.launches
+    assert isinstance(own, launch.CudaLaunch)
+    copy = own.copy({"a": 0, "out": 1})
+    copy.move([1 << 24, 1 << 25])
+    copy.launch()
+    assert driver.launched[-1].blocks[0] < narrow.blocks[0]
+    own.launch()
+    assert driver.launched[-1] == narrow
+
+
+def test_a_graph_has_the_arguments_of_now(copy: launch.CudaLaunch, driver: FakeDriver) -> None:
+    """After so many launches as they are, one is a graph, whose node has to be told."""
+    for place in (1 << 24, (1 << 25) + 4, 1 << 26):
+        copy.move([place, 3 * place])
+        for _ in range(launch.REPEATED + 3):
+            copy.launch()
+            assert {place, 3 * place} <= set(driver.launched[-1].arguments)
+        assert copy.again() is not None
+        assert driver.calls["cuGraphCreate"] == 1
+    copy.move([1 << 24, 1 << 25])
+    assert copy.again() is None
+
+
+def test_launches_that_are_one_graph_are_told(
+    gpu_queue: fq.FusionQueue, driver: FakeDriver
+) -> None:
+    backend = gpu_queue._state.launcher.backend
+    copies = [moved(gpu_queue, size)[1] for size in (LARGE, 1000)]
+    for copy in copies:
+        copy.move([1 << 24, 1 << 25])
+    one = backend.repeated(copies)
+    assert one is not None
+    check: Callable[[int], set[int]] = lambda k: set(driver.launched[k].arguments)  # noqa: E731
+    one.launch()
+    assert {1 << 24, 1 << 25} <= check(-1) and {1 << 24, 1 << 25} <= check(-2)
+    copies[0].move([1 << 26, (1 << 27) + 4])
+    one.launch()
+    assert {1 << 24, 1 << 25} <= check(-1) and {1 << 26, (1 << 27) + 4} <= check(-2)
+
+
+def test_a_copy_leaves_its_origin_alone(gpu_queue: fq.FusionQueue, driver: FakeDriver) -> None:
+    own, copy = moved(gpu_queue, 1000)
+    own.launch()
+    before = driver.launched[-1]
+    copy.move([1 << 24, 1 << 25])
+    copy.set_scalar("factor", np.float32(3))
+    copy.launch()
+    own.launch()
+    first, last = (one.arguments for one in driver.launched[-2:])
+    assert last == before.arguments and {1 << 24, 1 << 25} <= set(first)
+    own.set_scalar("factor", np.float32(5))
+    copy.launch()
+    assert driver.launched[-1].arguments == first
