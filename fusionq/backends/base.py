@@ -26,6 +26,8 @@ class Abilities:
     """Whether programs can outlive the process: ``keep`` and ``restore``."""
     builds_apart: bool = False
     """Whether another process can build for it and leave the device alone: ``Platform.builder``."""
+    reaches_others: bool = True
+    """Whether its kernels may reach memory of other domains, as ``adopt`` and the device say."""
     launches: bool = True
     """Whether it launches; not what only builds."""
     group_functions: bool = True
@@ -275,6 +277,12 @@ class Backend(Protocol):
 
     def allocate(self, nbytes: int) -> Allocation:
         """New memory, contents undefined; DeviceError if there is not enough."""
+
+    def fill(
+        self, memory: Allocation, contents: npt.NDArray[np.uint8] | None = None
+    ) -> DeviceEvent | None:
+        """Give new memory, allocated here, ``contents``, which nobody changes any more, or zeros,
+        before what is launched here from now on; the event of that, None where it has them."""
 
     def trim(self) -> None:
         """Give back the memory that is kept for later allocations."""

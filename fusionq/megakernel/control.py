@@ -72,15 +72,14 @@ class ControlMemory:
     ) -> None:
         self._backend, self._name, self._labels, self._plan = backend, name, labels, plan
         self.schedule = backend.allocate(plan.words.nbytes)
-        self.schedule.write(plan.words.view(np.uint8))
+        backend.fill(self.schedule, plan.words.view(np.uint8))
         self.memory = backend.allocate(plan.control_words * 4)
-        self.memory.zero()
         idle = target.idle_checks * target.polls_between_checks
         self.stalls = _StallRecord(self.memory, target.control_line, min(idle, target.spin_limit))
         self.epoch = 0
         """That of the latest launch."""
-        self.last: DeviceEvent | None = None
-        """The event of the latest launch."""
+        self.last: DeviceEvent | None = backend.fill(self.memory)
+        """The event of the latest launch; before one, of what fills the memory."""
         self._life = _Life()
         self._in_doubt = False
         """Whether a launch has got an epoch of which nobody knows whether it was enqueued."""

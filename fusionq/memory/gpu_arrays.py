@@ -6,14 +6,14 @@ Source: Numba, CUDA Array Interface, version 3.
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fusionq.backends.base import DeviceEvent
 from fusionq.base.dtypes import bfloat16
-from fusionq.base.errors import ArgumentError
+from fusionq.base.errors import ArgumentError, DeviceError
 from fusionq.memory.foreign_array import ForeignArray, checked_array, contiguous_strides
 
 
@@ -35,14 +35,43 @@ def gpu_interface(value: object) -> dict[str, Any] | None:
     return interface
 
 
-def gpu_argument(value: object) -> tuple[Hashable, DeviceEvent | None] | None:
-    """What identifies an array on a GPU to the caches (equal tokens, same memory and layout) and
-    ``work_before``; None for what is no such array.  Raises as ``gpu_interface``."""
+class GpuToken(NamedTuple):
+    """What identifies an array on a GPU to the caches: equal tokens, same memory and layout."""
+
+    data: tuple[int, bool]
+    """Address, and whether it may not be written."""
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    """In bytes; None where it is contiguous."""
+    typestr: str
+    is_masked: bool
+
+
+def gpu_argument(value: object) -> tuple[GpuToken, DeviceEvent | None] | None:
+    """The token of an array on a GPU and ``work_before``; None for what is no such array.  Raises
+    as ``gpu_interface``."""
     interface = gpu_interface(value)
     if interface is None:
         return None
-    layout = interface["shape"], interface.get("strides"), interface["typestr"]
-    return (interface["data"], *layout), work_before(value, interface)
+    token = GpuToken(
+        interface["data"],
+        interface["shape"],
+        interface.get("strides"),
+        interface["typestr"],
+        interface.get("mask") is not None,
+    )
+    return token, work_before(value, interface)
+
+
+def gpu_of(token: GpuToken) -> int | None:
+    """The number of the GPU that has an array's memory; None where it has none, or none has it."""
+    from fusionq.backends.cuda.foreign import owner_of
+
+    address, _ = token.data
+    try:
+        return owner_of(address).ordinal if address else None
+    except DeviceError:
+        return None
 
 
 def describe_gpu_array(value: object, interface: dict[str, Any]) -> ForeignArray:

@@ -63,6 +63,7 @@ class Storage:
         "_adopted",
         "_allocation",
         "_home",
+        "_is_bound",
         "_reached_by",
         "_shared",
         "_usm_interface",
@@ -96,6 +97,8 @@ class Storage:
         self._home: MemoryHome | None = None
         self._reached_by: Backend | None = None
         """The last backend that was seen to reach the memory."""
+        self._is_bound = False
+        """Whether somebody has asked for the address who may keep it."""
         self._watchers: list[weakref.ref[deque[int]]] = []
 
     @classmethod
@@ -153,9 +156,8 @@ class Storage:
             if self.address is not None:
                 return
             allocation = backend.allocate(max(self.nbytes, 1))
-            if zeros:
-                allocation.zero()
-            self._place(allocation, backend)
+            filled = backend.fill(allocation) if zeros else None
+            self._place(allocation, backend, filled)
             self._tell_watchers()
 
     def make_reachable(self, backend: Backend) -> int:
@@ -164,19 +166,35 @@ class Storage:
         if self.address is None:
             self.allocate(backend)
         if backend is not self._reached_by and backend is not self._home:
-            try:
-                self.check_reachable(backend)
-            except DeviceError:
-                if not self.owned:
-                    raise
+            if self.owned and not self._is_reachable(backend):
                 self._move(backend)
+            elif not self.owned:
+                self.check_reachable(backend)
             self._reached_by = backend
+        self._is_bound = True
         assert self.address is not None
         return self.address
 
-    def _place(self, allocation: Allocation, backend: Backend) -> None:
+    def _place(
+        self, allocation: Allocation, backend: Backend, filled: DeviceEvent | None
+    ) -> None:
+        """The memory is that of ``allocation`` from now on; ``filled``: when it has its contents,
+        None if it has."""
         self._allocation, self._home, self._reached_by = allocation, backend, backend
         self.address = allocation.address
+        if filled is not None:
+            self.last_event, self.last_backend = filled, backend
+
+    def _is_reachable(self, backend: Backend) -> bool:
+        """Whether kernels of ``backend`` reach the memory, which has been allocated."""
+        if not backend.abilities.reaches_others:
+            home = self._home
+            return home is not None and home.memory_domain == backend.memory_domain
+        try:
+            self.check_reachable(backend)
+        except DeviceError:
+            return False
+        return True
 
     def check_reachable(self, backend: Backend) -> None:
         """DeviceError unless kernels of ``backend`` reach the memory, which has been allocated."""
@@ -197,8 +215,11 @@ class Storage:
             if view is None:
                 view = np.empty(old.nbytes, np.uint8)
                 old.read(view)
-            new.write(view[: self.nbytes])
-            if self._shared is not None and self._shared() is not None:
+            contents, filled = view[: self.nbytes], None
+            if self._shared is None or self._shared() is None:
+                filled = backend.fill(new, contents)
+            else:  # others may write to the old memory
+                new.write(contents)
                 warn(
                     f"a Buffer moves to {backend.info.name}, which cannot reach the memory that "
                     "it has had so far; the arrays that Buffer.numpy() has given share that memory "
@@ -206,11 +227,12 @@ class Storage:
                     ArrayDetached,
                 )
             self._shared = None
-            self._place(new, backend)
-            Storage.moves += 1
-            CHANGES.latest = object()
-            for listener in move_listeners:
-                listener()
+            self._place(new, backend, filled)
+            if self._is_bound:
+                Storage.moves += 1
+                CHANGES.latest = object()
+                for listener in move_listeners:
+                    listener()
 
     # ------------------------------------------------------------------- on the host
     def host_bytes(self) -> npt.NDArray[np.uint8] | None:

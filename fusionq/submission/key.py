@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from fusionq.analysis.submission import ScalarValue
+from fusionq.backends.base import DeviceEvent
 from fusionq.base.errors import ArgumentError, DeviceError
 from fusionq.frontend.constants import tuple_type
 from fusionq.frontend.dialect import counterpart
@@ -83,6 +85,12 @@ def _buffer_token(buffer: Buffer, memory: list[object]) -> object:
     return buffer._token
 
 
+def _is_among(work: DeviceEvent, others: Sequence[DeviceEvent]) -> bool:
+    """Whether a stream's work is that of one of the ``others``."""
+    handle = getattr(work, "handle", None)
+    return handle is not None and any([getattr(o, "handle", None) == handle for o in others])
+
+
 def _foreign_token(arg: object, call: CallArguments, memory: list[object]) -> object:
     """The token of an array of another library, which the ``call`` keeps alive; None where the
     checks are to refuse it."""
@@ -92,7 +100,7 @@ def _foreign_token(arg: object, call: CallArguments, memory: list[object]) -> ob
             on_gpu = gpu_argument(arg)
             if on_gpu is not None:
                 token, work = on_gpu
-                if work is not None:
+                if work is not None and not _is_among(work, call.depends):
                     call.depends = [*call.depends, work]
             else:
                 arg = shared_array(arg)

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-import numpy as np
-
 from fusionq.analysis.submission import ArrayPlace
 from fusionq.backends.base import Backend
 from fusionq.base.errors import DeviceError
@@ -223,8 +221,11 @@ def sharing(
                 extents[key] = low, low + held.nbytes
             elif low is not None:
                 address = held.make_reachable(backend) + offset
-        elif type(held) is np.ndarray and address is not None:
-            below, above = _byte_bounds(shape, strides, held.itemsize)
+        elif address is not None:
+            itemsize = getattr(held, "itemsize", None)
+            if type(itemsize) is not int:
+                return None
+            below, above = _byte_bounds(shape, strides, itemsize)
             key = address, below, above
             extents[key] = address + below, address + above
         else:

@@ -16,8 +16,10 @@ from fusionq.base.call_site import user_call
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.accessor import AccessorArgument
-from fusionq.memory.array_form import form_and_extents
+from fusionq.memory.array_form import Extents, form_and_extents
 from fusionq.memory.buffer import Buffer
+from fusionq.memory.foreign_array import contiguous_strides
+from fusionq.memory.gpu_arrays import GpuToken, gpu_of
 from fusionq.submission.key import SCALAR_CLASSES, range_or_none
 from fusionq.submission.known import KnownSubmission
 
@@ -77,6 +79,23 @@ class Templates:
         return entry
 
 
+def _of_gpu(token: GpuToken) -> tuple[int | None, Extents] | None:
+    """As ``form_and_extents`` of another library's array on a GPU; None for those that the checks
+    have to look at: empty ones, records and what may be bfloat16."""
+    (start, read_only), shape, strides, typestr, is_masked = token
+    if is_masked or not shape or "V" in typestr:
+        return None
+    ordinal = gpu_of(token)
+    if ordinal is None:
+        return None
+    dtype = np.dtype(typestr)
+    if strides is None:
+        strides = contiguous_strides(tuple(shape), dtype.itemsize)
+    return form_and_extents(
+        tuple(shape), tuple(strides), dtype, start, read_only, "gpu", ordinal
+    )
+
+
 def _add(
     table: dict[Hashable, KnownSubmission], key: Hashable, entry: KnownSubmission, capacity: int
 ) -> None:
@@ -132,6 +151,13 @@ def _key(
                 return None
             form, extents = form_and_extents(shape, strides, dtype, start, read_only)
             number, offset, address = -start, 0, start
+        elif type(key[token]) is GpuToken:
+            gpu: GpuToken = key[token]  # type: ignore[assignment]  # which has been seen
+            described = _of_gpu(gpu)
+            if described is None:
+                return None
+            form, extents = described
+            number, offset, address = -gpu.data[0], 0, gpu.data[0]
         elif kind in SCALAR_CLASSES:
             parts.append(kind)  # type: ignore[arg-type]  # classes have hashes
             values.append(arg)

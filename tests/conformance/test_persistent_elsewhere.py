@@ -123,6 +123,9 @@ def test_epochs_wrap_for_all(lists: Lists) -> None:
         words[q.HEAD, 0] = last * (len(plan.stage) + plan.workers) % (1 << 32)
         words[q.ARRIVED, 0] = last * plan.workers % (1 << 32)
         words[q.MODE, 0] = 2 * last % (1 << 32)
+        # Where workers count launches.
+        words[q.ARRIVED, q.LEFT] = last * plan.workers % (1 << 32)
+        words[q.MODE, q.LAUNCHES] = last
         words[q.FIRST_COUNTER :, 0] = counted * last % (1 << 32)
     launch._control.epoch = last
     for k in (1, 4, 2, 3):

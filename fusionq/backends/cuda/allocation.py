@@ -1,4 +1,4 @@
-"""Memory of a GPU, from a stream-ordered pool."""
+"""Memory of a GPU, from a stream-ordered pool; small blocks are used again without asking that."""
 
 from __future__ import annotations
 
@@ -10,11 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fusionq.backends.block_pool import BlockPool
 from fusionq.backends.cuda.devices import Device
 from fusionq.backends.cuda.faults import faults_named
 from fusionq.backends.cuda.pinned import pinned_bytes
 from fusionq.backends.cuda.runtime import CudaError, checked, load_driver
 from fusionq.base.errors import DeviceError
+
+LARGEST_KEPT = 1 << 20
+"""Bytes of the largest block that is kept for later allocations."""
+MOST_KEPT = 64 << 20
+"""What is kept on one GPU at most."""
 
 
 class Pool:
@@ -38,11 +44,41 @@ class Pool:
             driver.cuMemPoolSetAttribute(self.native, keep, driver.cuuint64_t(2**64 - 1)),
         )
 
+        self.blocks = BlockPool(LARGEST_KEPT, MOST_KEPT, self.free)
+        """Addresses of those of the pool that nobody has."""
+
     def in_use(self) -> int:
-        """Bytes that are allocated now."""
+        """Bytes that are allocated now, and not kept for later."""
         driver = load_driver()
         used = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_USED_MEM_CURRENT
-        return int(checked("the pool's use", driver.cuMemPoolGetAttribute(self.native, used)))
+        found = int(checked("the pool's use", driver.cuMemPoolGetAttribute(self.native, used)))
+        return found - self.blocks.kept_bytes
+
+    def new(self, nbytes: int) -> int:
+        """The address of ``nbytes`` of it, or of what was kept if there is no more; CudaError if
+        that is not enough either."""
+        try:
+            return self._allocated(nbytes)
+        except CudaError:
+            if not self.blocks.kept_bytes:
+                raise
+        self.blocks.clear()
+        return self._allocated(nbytes)
+
+    def _allocated(self, nbytes: int) -> int:
+        call = load_driver().cuMemAllocFromPoolAsync
+        address = checked(f"{nbytes:,} bytes", call(nbytes, self.native, self.stream))
+        self.finish()
+        return int(address)
+
+    def free(self, address: int) -> None:
+        """Take memory back that no launch uses any longer; for finalizers."""
+        try:
+            self.device.make_current()
+            driver = load_driver()
+            driver.cuMemFreeAsync(driver.CUdeviceptr(address), self.stream)
+        except Exception:  # at the end of the process the driver, or this module, may be gone
+            return
 
     def finish(self) -> None:
         """Block until what the pool's stream was asked for has happened."""
@@ -56,19 +92,27 @@ def pool(device: Device) -> Pool:
 
 
 class CudaAllocation:
-    """Memory of a GPU, which the host does not see: of the pool, or of an ``owner``, which keeps
-    it."""
+    """Memory of a GPU, which the host does not see: of the pool, whose next user may have it
+    without asking if it has ``size``, or of an ``owner``, which keeps it."""
 
-    __slots__ = ("_owner", "_pool", "address", "nbytes")
+    __slots__ = ("_owner", "_pool", "_size", "address", "nbytes")
 
     usm_interface: dict[str, Any] | None = None
     """It is no USM."""
 
-    def __init__(self, pool: Pool, address: int, nbytes: int, owner: object = None) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        address: int,
+        nbytes: int,
+        owner: object = None,
+        size: int | None = None,
+    ) -> None:
         self._pool = pool
         self.address = address
         self.nbytes = nbytes
         self._owner = owner
+        self._size = size
 
     @property
     def gpu(self) -> int:
@@ -129,35 +173,41 @@ class CudaAllocation:
             self._pool.finish()
 
     def __del__(self) -> None:
-        if self._owner is not None:
-            return
-        try:
-            self._pool.device.make_current()
-            driver = load_driver()
-            driver.cuMemFreeAsync(driver.CUdeviceptr(self.address), self._pool.stream)
-        except Exception:  # at the end of the process the driver, or this module, may be gone
-            return
+        if self._size is not None:
+            self._pool.blocks.give(self.address, self._size)
+        elif self._owner is None:
+            self._pool.free(self.address)
+
+
+def kept(device: Device, nbytes: int) -> CudaAllocation | None:
+    """``nbytes`` of the GPU's memory that others had before; None where none is kept."""
+    memory = pool(device)
+    size = memory.blocks.size_for(nbytes)
+    address = None if size is None else memory.blocks.take(size)
+    return None if address is None else CudaAllocation(memory, address, nbytes, None, size)
 
 
 def allocate(device: Device, nbytes: int) -> CudaAllocation:
     """``nbytes`` of the GPU's memory, contents undefined; DeviceError, which says what is in use,
     if there is not enough."""
-    driver = load_driver()
-    device.make_current()
     memory = pool(device)
+    size = memory.blocks.size_for(nbytes)
+    device.make_current()
     try:
-        address = checked(
-            f"{nbytes:,} bytes",
-            driver.cuMemAllocFromPoolAsync(max(nbytes, 1), memory.native, memory.stream),
-        )
-        memory.finish()
+        address = memory.new(size or max(nbytes, 1))
     except CudaError as error:
-        if error.code not in ("CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_INVALID_VALUE"):
-            raise
-        free, total = checked("the memory's state", driver.cuMemGetInfo())
-        raise DeviceError(
-            f"{device.name} ({device.info.filter_string}) cannot allocate {nbytes:,} bytes: "
-            f"{int(free):,} of {int(total):,} are free, and fusionq has {memory.in_use():,} in "
-            "buffers; free buffers that are not needed any more, or use smaller ones"
-        ) from error
-    return CudaAllocation(memory, int(address), nbytes)
+        raise _refused(error, memory, nbytes) from error
+    return CudaAllocation(memory, address, nbytes, None, size)
+
+
+def _refused(error: CudaError, memory: Pool, nbytes: int) -> DeviceError:
+    """That there is not so much memory; other errors as they are."""
+    if error.code not in ("CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_INVALID_VALUE"):
+        return error
+    device = memory.device
+    free, total = checked("the memory's state", load_driver().cuMemGetInfo())
+    return DeviceError(
+        f"{device.name} ({device.info.filter_string}) cannot allocate {nbytes:,} bytes: "
+        f"{int(free):,} of {int(total):,} are free, and fusionq has {memory.in_use():,} in "
+        "buffers; free buffers that are not needed any more, or use smaller ones"
+    )

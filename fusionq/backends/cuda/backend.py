@@ -5,28 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from fusionq.backends.base import (
     Abilities,
+    Allocation,
     Binding,
     KeptProgram,
     PreparedLaunch,
     Program,
     ResidentWorkers,
 )
-from fusionq.backends.cuda.allocation import CudaAllocation, allocate
+from fusionq.backends.cuda.allocation import CudaAllocation, allocate, kept, pool
 from fusionq.backends.cuda.compiler import nvrtc_version
-from fusionq.backends.cuda.events import EventStopwatch, new_event
+from fusionq.backends.cuda.events import CudaEvent, EventStopwatch, new_event
 from fusionq.backends.cuda.graph import DriverGraph
 from fusionq.backends.cuda.launch import CudaLaunch
 from fusionq.backends.cuda.program import CudaProgram, build, restored
 from fusionq.backends.cuda.repeated import RepeatedLaunches
 from fusionq.backends.cuda.runtime import checked, load_driver
 from fusionq.backends.cuda.streams import stream_of
+from fusionq.backends.new_memory import fill_now
 from fusionq.base.errors import DeviceError
 from fusionq.base.interned import interned_by_identity
 from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape
 from fusionq.ir.functions import DEVICE_FUNCTIONS
 from fusionq.ir.nodes import Kernel
+
+LARGEST_IN_ORDER = 1 << 16
+"""Bytes of new memory's contents that are copied in the order of launches; the host waits for
+more."""
 
 
 class CudaBackend:
@@ -42,6 +51,7 @@ class CudaBackend:
         asynchronous=True,
         keeps_programs=True,
         builds_apart=True,
+        reaches_others=False,
         # Multiprocessors have a cycle counter each, which do not agree.
         device_functions=frozenset(DEVICE_FUNCTIONS) - {"record_row", "cycle_counter"},
     )
@@ -78,11 +88,41 @@ class CudaBackend:
 
     def allocate(self, nbytes: int) -> CudaAllocation:
         """Memory of the GPU, contents undefined; DeviceError if there is not enough."""
+        memory = kept(self.device, nbytes) if self.device.lost is None else None
+        if memory is not None:
+            return memory
         with self._stream.errors_named("allocating memory"):
             return allocate(self.device, nbytes)
 
+    def fill(
+        self, memory: Allocation, contents: npt.NDArray[np.uint8] | None = None
+    ) -> CudaEvent | None:
+        """On the stream, but for large contents, and while others record what that is given."""
+        stream, driver = self._stream, load_driver()
+        stream.device.make_current()
+        status, is_captured = driver.cuStreamIsCapturing(stream.native)
+        is_large = contents is not None and contents.size > LARGEST_IN_ORDER
+        if status or is_captured or is_large or stream.kept_are_many:
+            fill_now(memory, contents)
+            return None
+        if contents is None:
+            (status,) = driver.cuMemsetD8Async(memory.address, 0, memory.nbytes, stream.native)
+        elif contents.size:
+            source, _ = contents.__array_interface__["data"]
+            filled = driver.cuMemcpyHtoDAsync
+            (status,) = filled(memory.address, source, contents.size, stream.native)
+        if status or stream.device.lost is not None:
+            with stream.errors_named("filling memory"):
+                checked("new memory's contents", (status,))
+        event = CudaEvent(stream, stream.launched("the filling of new memory"), None)
+        if contents is not None:
+            stream.keep(event.number, contents)
+        return event
+
     def trim(self) -> None:
-        """The driver keeps memory, not this."""
+        """Give back the small blocks that are kept for later allocations; the driver keeps memory,
+        too."""
+        pool(self.device).blocks.clear()
 
     def build(self, kernel: Kernel, fp: FloatMode) -> CudaProgram:
         """Compile; DeviceError with the compiler's log and the source if that fails."""

@@ -69,6 +69,9 @@ class CudaProgram:
     """Functions for other grids, by the threads of a block, 0 where those do not matter, and by
     ``Grid.axes``."""
 
+    residents: dict[int, int] = field(default_factory=dict)
+    """Blocks that run at once, by their threads, as far as anybody has asked."""
+
     @functools.cached_property
     def shared_bytes(self) -> int:
         """Of a block's shared memory, what a launch has to ask for."""
@@ -77,11 +80,14 @@ class CudaProgram:
     def resident_blocks(self, threads: int) -> int:
         """How many blocks of so many threads run at once, by what the kernel takes of registers
         and shared memory."""
-        driver = load_driver()
-        self.device.make_current()
-        occupancy = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor
-        found = occupancy(self.function, threads, self.shared_bytes)
-        return int(checked("a kernel's occupancy", found)) * self.device.info.compute_units
+        known = self.residents.get(threads)
+        if known is None:
+            self.device.make_current()
+            occupancy = load_driver().cuOccupancyMaxActiveBlocksPerMultiprocessor
+            found = occupancy(self.function, threads, self.shared_bytes)
+            blocks = int(checked("a kernel's occupancy", found))
+            known = self.residents[threads] = blocks * self.device.info.compute_units
+        return known
 
     @functools.cached_property
     def runs_at_once(self) -> bool:

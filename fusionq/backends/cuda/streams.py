@@ -20,6 +20,8 @@ SLEPT = 0.02
 """Of the time waited so far, a pause; so a wait is at most that much too long."""
 LONGEST_SLEEP = 0.01
 """Seconds."""
+MOST_KEPT = 256
+"""Launches that read on the host, and may not have run."""
 _REMEMBERED = 64
 """Kernels in flight that an error names, at most."""
 
@@ -44,6 +46,8 @@ class Stream:
         """Of the kernels that may still be running."""
         self._repeated = ""
         """Of those that are launched again, which do not take note of it each time."""
+        self._kept: deque[tuple[int, object]] = deque()
+        """What launches up to a number read on the host."""
         self.forms: dict[Hashable, object] = {}
         """What ``launch_form`` knows of launches here."""
         driver = load_driver()
@@ -65,6 +69,18 @@ class Stream:
         self.names.append(kernel)
         self.submitted += 1
         return self.submitted
+
+    def keep(self, number: int, what: object) -> None:
+        """Keep what the launch of that ``number`` reads on the host, until it has run."""
+        kept = self._kept
+        while kept and kept[0][0] <= self.completed:
+            kept.popleft()
+        kept.append((number, what))
+
+    @property
+    def kept_are_many(self) -> bool:
+        """Whether nobody has waited for very many such launches."""
+        return len(self._kept) >= MOST_KEPT and not self.is_idle
 
     def repeats(self, kernel: str) -> None:
         """Launches of ``kernel`` follow that are counted in ``submitted``, and nothing else."""
@@ -146,6 +162,7 @@ class Stream:
             self.completed = number
         if self.completed == self.submitted:
             self.names.clear()
+            self._kept.clear()
 
     def in_flight(self) -> list[str]:
         """The kernels that may still be running."""

@@ -8,15 +8,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fusionq.backends.base import (
     Abilities,
+    Allocation,
     Binding,
     KeptProgram,
     PreparedLaunch,
     Program,
     ResidentWorkers,
 )
+from fusionq.backends.new_memory import fill_now
 from fusionq.backends.reference.checked_arrays import HostAllocation
 from fusionq.backends.reference.compile import compile_kernel
 from fusionq.backends.reference.launch import ReferenceLaunch, ReferenceProgram
@@ -91,6 +94,10 @@ class ReferenceBackend:
     def allocate(self, nbytes: int) -> HostAllocation:
         """Page-aligned host memory, contents undefined; DeviceError if there is not enough."""
         return HostAllocation(nbytes)
+
+    def fill(self, memory: Allocation, contents: npt.NDArray[np.uint8] | None = None) -> None:
+        """At once."""
+        fill_now(memory, contents)
 
     def trim(self) -> None:
         """No memory is kept."""

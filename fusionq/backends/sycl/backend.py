@@ -6,22 +6,26 @@ import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from fusionq.backends.base import (
     Abilities,
+    Allocation,
     Binding,
     KeptProgram,
     PreparedLaunch,
     Program,
     ResidentWorkers,
 )
+from fusionq.backends.new_memory import fill_now
 from fusionq.backends.sycl.binary import code_generation_settings
 from fusionq.backends.sycl.devices import device_target
 from fusionq.backends.sycl.launch import LaunchOrder, SyclLaunch
 from fusionq.backends.sycl.program import SyclProgram, build, build_together, kept, restored
 from fusionq.backends.sycl.queue_pool import PooledQueue
 from fusionq.backends.sycl.runtime import takes_structures
-from fusionq.backends.sycl.usm import SyclAllocation, allocate, check_adopted
-from fusionq.backends.sycl.usm_pool import UsmPool
+from fusionq.backends.sycl.usm import SyclAllocation, allocate, check_adopted, new_pool
 from fusionq.base.interned import interned, interned_by_identity
 from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape
 from fusionq.ir.functions import DEVICE_FUNCTIONS
@@ -47,7 +51,7 @@ class SyclBackend:
         self._pooled = PooledQueue(target, profiling)
         self.sycl_queue = self._pooled.queue
         self.target = device_target(self.sycl_queue.sycl_device)
-        self._pool = UsmPool()
+        self._pool = new_pool()
         self.memory_domain: Hashable = interned(("sycl", self.sycl_queue.sycl_context))
         """Equal for backends of one SYCL context, whose USM is theirs in common."""
         self._order = LaunchOrder(self.sycl_queue.is_in_order, self.info.name)
@@ -71,6 +75,10 @@ class SyclBackend:
     def allocate(self, nbytes: int) -> SyclAllocation:
         """USM shared memory, contents undefined; DeviceError if there is not enough."""
         return allocate(self.sycl_queue, nbytes, self._pool)
+
+    def fill(self, memory: Allocation, contents: npt.NDArray[np.uint8] | None = None) -> None:
+        """At once."""
+        fill_now(memory, contents)
 
     def trim(self) -> None:
         """Give back the memory that is kept for later allocations."""

@@ -11,15 +11,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fusionq.backends.block_pool import BlockPool, clear_all_pools
 from fusionq.backends.host_visible import HostVisible
 from fusionq.backends.sycl.runtime import load_dpctl
-from fusionq.backends.sycl.usm_pool import UsmPool, clear_all_pools, pooled_size
 from fusionq.base.errors import DeviceError
 
 HUGE_PAGE = 2 << 20
 """Bytes of a huge page on x86-64 and most arm64 kernels."""
 
 _HUGE_FROM = 4 << 20
+
+LARGEST_KEPT = 1 << 16
+"""Bytes of the largest allocation that is kept for later ones."""
+MOST_KEPT = 4 << 20
+"""What one queue keeps at most."""
+
+
+def new_pool() -> BlockPool:
+    """A pool of one queue's ``dpctl.memory`` objects."""
+    return BlockPool(LARGEST_KEPT, MOST_KEPT)
 
 
 class SyclAllocation(HostVisible):
@@ -29,7 +39,7 @@ class SyclAllocation(HostVisible):
     __slots__ = ("_memory", "_pool", "_size", "address", "nbytes")
 
     def __init__(
-        self, memory: Any, nbytes: int, pool: UsmPool | None = None, size: int | None = None
+        self, memory: Any, nbytes: int, pool: BlockPool | None = None, size: int | None = None
     ) -> None:
         self._memory = memory
         self._pool, self._size = pool, size
@@ -68,13 +78,13 @@ class _HostBytes:
         self._allocation = allocation
 
 
-def allocate(queue: Any, nbytes: int, pool: UsmPool | None = None) -> SyclAllocation:
+def allocate(queue: Any, nbytes: int, pool: BlockPool | None = None) -> SyclAllocation:
     """``nbytes`` of USM shared memory, contents undefined; few bytes from ``pool``, if it has them.
 
     From 4 MiB on it lies on huge pages where the system has them: on a CPU that is worth
     1.2 to 1.6 times the bandwidth.  Raises DeviceError if there is not enough memory.
     """
-    pooled = None if pool is None else pooled_size(nbytes)
+    pooled = None if pool is None else pool.size_for(nbytes)
     if pool is not None and pooled is not None:
         memory = pool.take(pooled)
         if memory is not None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import fusionq as fq
-from fusionq.backends.cuda import backend, devices, graph, launch, streams
+from fusionq.backends.cuda import backend, devices, foreign, graph, launch, streams
 
 LIMITS = {
     "COMPUTE_CAPABILITY_MAJOR": 9, "COMPUTE_CAPABILITY_MINOR": 0, "MULTIPROCESSOR_COUNT": 132,
@@ -42,7 +42,10 @@ class FakeDriver:
         self._done = real.CUresult.CUDA_SUCCESS
         self._functions: list[str] = []
         self._graphs: list[list[Launched]] = [[]]
-        self._memory: dict[int, Any] = {}
+        self.memory: dict[int, Any] = {}
+        """What is allocated, by its address."""
+        self.most_bytes: int | None = None
+        """How much there is."""
         self.lengths: dict[int, int] = {}
         """How many arguments there are, by where their addresses are."""
         self.launched: list[Launched] = []
@@ -68,6 +71,8 @@ class FakeDriver:
             found = own(self, *given)
             if isinstance(found, real_status):
                 return (found,)
+            if isinstance(found, tuple):
+                return self._done, *found
             return (self._done,) if found is None else (self._done, found)
 
         real_status = self._real.CUresult
@@ -109,14 +114,26 @@ class FakeDriver:
     def _EventElapsedTime(self, start: Any, end: Any) -> float:
         return 0.005
 
+    def _PointerGetAttribute(self, attribute: Any, address: Any) -> int:
+        return 0
+
     def _MemPoolCreate(self, properties: Any) -> Any:
         return self._real.CUmemoryPool(7)
 
     def _MemPoolGetAttribute(self, pool: Any, attribute: Any) -> int:
-        return sum(len(memory) for memory in self._memory.values())
+        return sum(len(memory) for memory in self.memory.values())
 
-    def _MemAllocFromPoolAsync(self, nbytes: int, pool: Any, stream: Any) -> int:
+    def _MemAllocFromPoolAsync(self, nbytes: int, pool: Any, stream: Any) -> Any:
+        used = sum(len(memory) for memory in self.memory.values())
+        if self.most_bytes is not None and used + nbytes > self.most_bytes:
+            return self._real.CUresult.CUDA_ERROR_OUT_OF_MEMORY
         return self._allocate(nbytes)
+
+    def _GetErrorString(self, status: Any) -> bytes:
+        return status.name.encode()
+
+    def _MemGetInfo(self) -> tuple[int, int]:
+        return 1 << 30, 80 << 30
 
     def _MemHostAlloc(self, nbytes: int, flags: int) -> int:
         return self._allocate(nbytes)
@@ -124,11 +141,11 @@ class FakeDriver:
     def _allocate(self, nbytes: int) -> int:
         memory = ctypes.create_string_buffer(nbytes + 512)
         address = -(-ctypes.addressof(memory) // 512) * 512
-        self._memory[address] = memory
+        self.memory[address] = memory
         return address
 
     def _MemFreeAsync(self, address: Any, stream: Any) -> None:
-        del self._memory[int(address)]
+        del self.memory[int(address)]
 
     def _MemcpyDtoHAsync(self, target: int, source: int, nbytes: int, stream: Any) -> None:
         ctypes.memmove(target, source, nbytes)
@@ -200,14 +217,15 @@ def _gpu() -> devices.Device:
 def driver(monkeypatch: pytest.MonkeyPatch, nvrtc: object) -> FakeDriver:
     """The driver of all queues that are made on ``cuda`` meanwhile."""
     fake = _fake()
-    fake.launched, fake.calls, fake.is_busy = [], {}, False
+    fake.launched, fake.calls, fake.is_busy, fake.most_bytes = [], {}, False, None
     for name, module in tuple(sys.modules.items()):
         if name.startswith("fusionq.backends.cuda") and hasattr(module, "load_driver"):
             monkeypatch.setattr(module, "load_driver", lambda: fake)
     monkeypatch.setattr(devices, "device_count", lambda: 1)
     monkeypatch.setattr(devices.current, "device", None)
     gpu = _gpu()
-    monkeypatch.setattr(streams, "device", lambda ordinal: gpu)
+    for module in (streams, foreign):
+        monkeypatch.setattr(module, "device", lambda ordinal: gpu)
     monkeypatch.setattr(graph, "_driver_launch", lambda: fake.launch_graph)
     has = launch.CudaLaunch._has
 

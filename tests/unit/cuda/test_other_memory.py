@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -59,6 +61,28 @@ def new(size: int = 1000, start: int = 0) -> fq.Buffer:
     return fq.Buffer(np.zeros(size + start, np.float32))[start:]
 
 
+class Array:
+    """Another library's array on the GPU, whose stream ``work`` is; beginning ``start`` elements
+    behind the memory's beginning."""
+
+    itemsize = 4
+
+    def __init__(
+        self, size: int = 1000, start: int = 0, work: int | None = 1, mask: object = None
+    ) -> None:
+        self.memory = new(size + start)
+        self.memory._synchronize("a test")
+        self.shape = (size,)
+        self.__cuda_array_interface__ = {
+            "data": (address(self.memory) + 4 * start, False), "shape": (size,), "strides": None,
+            "typestr": "<f4", "version": 3, "stream": work, "mask": mask,
+        }  # fmt: skip
+
+    @property
+    def place(self) -> int:
+        return int(self.__cuda_array_interface__["data"][0])
+
+
 def pair(queue: fq.FusionQueue, *arrays: fq.Buffer, factor: float = 2.0) -> fq.Fusion:
     a, b, between, out = arrays
     with fq.fusion(queue, strategy="sequence") as fusion:
@@ -98,6 +122,55 @@ def test_submissions_over_new_buffers_are_moved(
         bits = int(np.float32(k).view(np.uint32))
         assert any(n & 0xFFFFFFFF == bits for n in driver.launched[-1].arguments)
     assert len(prepared) <= 3
+
+
+def test_other_libraries_arrays_are_moved_to(
+    gpu_queue: fq.FusionQueue, driver: FakeDriver, prepared: list[str]
+) -> None:
+    lists = []
+    for k in range(6):
+        arrays: list[Any] = [Array(start=k % 2) for _ in range(4)]
+        lists.append(arrays)  # the next ones lie elsewhere
+        gpu_queue.submit(scaled, 1000, arrays[0], np.float32(2), arrays[1])
+        assert {arrays[0].place, arrays[1].place} <= set(driver.launched[-1].arguments)
+        driver.launched.clear()
+        pair(gpu_queue, *arrays)
+        found = {n for one in driver.launched for n in one.arguments}
+        assert {arrays[0].place, arrays[1].place, arrays[3].place} <= found
+    assert len(prepared) <= 6
+
+
+def test_a_streams_work_is_waited_for_once(
+    gpu_queue: fq.FusionQueue, driver: FakeDriver
+) -> None:
+    arrays = [Array() for _ in range(3)]
+    driver.is_busy = True
+    before = driver.calls.get("cuStreamWaitEvent", 0)
+    gpu_queue.submit(added, 1000, *arrays)
+    assert driver.calls["cuStreamWaitEvent"] == before + 1
+
+
+@pytest.mark.parametrize("reason", ["mask", "dtype", "overlap"])
+def test_arrays_that_have_to_be_looked_at(gpu_queue: fq.FusionQueue, reason: str) -> None:
+    def submit(*arrays: Any) -> None:
+        pair(gpu_queue, *arrays)
+
+    for _ in range(3):
+        submit(*[Array() for _ in range(4)])
+    arrays = [Array() for _ in range(4)]
+    if reason == "mask":
+        arrays[0] = Array(mask=Array())
+        with pytest.raises(fq.ArgumentError, match="mask"):
+            submit(*arrays)
+    elif reason == "dtype":
+        arrays[0].__cuda_array_interface__["typestr"] = ">f4"
+        with pytest.raises(fq.ArgumentError, match="byte order"):
+            submit(*arrays)
+    else:  # the second kernel reads what the first has written, one element farther on
+        arrays[1].__cuda_array_interface__["data"] = (arrays[2].place + 4, False)
+        submit(*arrays)
+        report = pair(gpu_queue, *arrays).report  # type: ignore[arg-type]  # arrays, too
+        assert len(report.stages) == 2 or "barrier: RAW" in str(report)
 
 
 def moved(queue: fq.FusionQueue, size: int) -> tuple[launch.CudaLaunch, launch.CudaLaunch]:
@@ -206,3 +279,74 @@ def test_a_copy_leaves_its_origin_alone(gpu_queue: fq.FusionQueue, driver: FakeD
     own.set_scalar("factor", np.float32(5))
     copy.launch()
     assert driver.launched[-1].arguments == first
+
+
+def test_garbage_in_cycles_is_freed_or_kept_not_both(
+    gpu_queue: fq.FusionQueue, driver: FakeDriver
+) -> None:
+    class Node:
+        pass
+
+    backend = gpu_queue._state.launcher.backend
+    for nbytes in (1000, 1 << 21) * 3:
+        node: Any = Node()
+        node.itself, node.memory = node, backend.allocate(nbytes)
+        del node
+        gc.collect()
+    held = [backend.allocate(nbytes) for nbytes in (1000, 1000, 1 << 21)]
+    assert len({memory.address for memory in held}) == 3
+    assert all(memory.address in driver.memory for memory in held)
+    backend.trim()
+    assert all(memory.address in driver.memory for memory in held)
+    count = len(driver.memory)
+    del held
+    backend.trim()
+    assert len(driver.memory) == count - 3
+
+
+def test_memory_that_is_kept_goes_back_where_there_is_not_enough(
+    gpu_queue: fq.FusionQueue, driver: FakeDriver
+) -> None:
+    backend = gpu_queue._state.launcher.backend
+    backend.allocate(1000)
+    kept = len(driver.memory)
+    driver.most_bytes = sum(len(memory) for memory in driver.memory.values()) + 100
+    with pytest.raises(fq.DeviceError, match="cannot allocate"):
+        backend.allocate(1 << 22)
+    assert len(driver.memory) < kept
+    driver.most_bytes = None
+    assert backend.allocate(1 << 22).nbytes == 1 << 22
+
+
+def test_new_memory_is_filled_in_the_order_of_launches(
+    gpu_queue: fq.FusionQueue, driver: FakeDriver
+) -> None:
+    gpu_queue.wait()
+    driver.is_busy = True  # whoever waits for the queue does so for ever
+    before = driver.calls.get("cuStreamQuery", 0)
+    for _ in range(3):
+        a, out = fq.Buffer(np.ones(1000, np.float32)), fq.Buffer(1000, np.float32)
+        gpu_queue.submit(scaled, 1000, a, np.float32(2), out)
+        for buffer, value in ((a, 1), (out, 0)):
+            event = buffer._storage.last_event
+            assert event is not None
+            place = (ctypes.c_float * 1000).from_address(address(buffer))
+            assert set(place) == {value}
+        driver.is_busy = False
+        assert a.numpy()[0] == 1
+        driver.is_busy = True
+    assert driver.calls["cuStreamQuery"] >= before
+
+
+def test_memory_that_others_see_is_copied_at_once(
+    gpu_queue: fq.FusionQueue, driver: FakeDriver
+) -> None:
+    a, out = fq.Buffer(np.ones(1000, np.float32)), fq.Buffer(1000, np.float32)
+    shared = a.numpy()
+    moves = type(a._storage).moves
+    gpu_queue.submit(scaled, 1000, a, np.float32(2), out)
+    stream = gpu_queue._state.launcher.backend._stream  # type: ignore[attr-defined]  # a CudaBackend
+    assert not stream._kept
+    assert type(a._storage).moves == moves  # nobody knew where it was
+    shared[:] = 5
+    assert a.numpy()[0] == 1

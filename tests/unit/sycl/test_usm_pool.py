@@ -10,7 +10,7 @@ import pytest
 import fusionq as fq
 from fusionq.backends.registry import backend_for
 from fusionq.backends.sycl import usm
-from fusionq.backends.sycl.usm_pool import LARGEST, MOST_BYTES, UsmPool, pooled_size
+from fusionq.backends.sycl.usm import LARGEST_KEPT, MOST_KEPT, new_pool
 
 dpctl = pytest.importorskip("dpctl")
 
@@ -55,7 +55,7 @@ def test_arrays_of_a_buffer_keep_its_memory():
 
 
 def test_new_buffers_are_zeros_whatever_was_there_before():
-    for n in (1, 3, 16, 17, 100, LARGEST // 8, LARGEST // 8 + 1):
+    for n in (1, 3, 16, 17, 100, LARGEST_KEPT // 8, LARGEST_KEPT // 8 + 1):
         for _ in range(3):
             buffer = fq.Buffer(n, np.float64)
             assert (buffer.numpy() == 0).all()
@@ -64,20 +64,23 @@ def test_new_buffers_are_zeros_whatever_was_there_before():
 
 @pytest.mark.parametrize(
     ("nbytes", "size"),
-    [(0, 64), (1, 64), (64, 64), (65, 128), (4000, 4096), (LARGEST, LARGEST), (LARGEST + 1, None)],
+    [
+        (0, 64), (1, 64), (64, 64), (65, 128), (4000, 4096), (LARGEST_KEPT, LARGEST_KEPT),
+        (LARGEST_KEPT + 1, None),
+    ],
 )
 def test_sizes(nbytes, size):
-    assert pooled_size(nbytes) == size
+    assert new_pool().size_for(nbytes) == size
 
 
 def test_a_pool_keeps_so_much_and_no_more():
-    pool = UsmPool()
-    for number in range(2 * MOST_BYTES // LARGEST):
-        pool.give(number, LARGEST)
+    pool = new_pool()
+    for number in range(2 * MOST_KEPT // LARGEST_KEPT):
+        pool.give(number, LARGEST_KEPT)
     taken = 0
-    while pool.take(LARGEST) is not None:
+    while pool.take(LARGEST_KEPT) is not None:
         taken += 1
-    assert taken == MOST_BYTES // LARGEST
+    assert taken == MOST_KEPT // LARGEST_KEPT
     assert pool.take(64) is None
 
 
@@ -92,7 +95,7 @@ def test_memory_is_given_back_where_there_is_not_enough(backend, monkeypatch):
         return original(*args, **options)
 
     monkeypatch.setattr(usm.load_dpctl().memory, "MemoryUSMShared", refuse_once)
-    assert backend.allocate(LARGEST + 1).nbytes == LARGEST + 1
+    assert backend.allocate(LARGEST_KEPT + 1).nbytes == LARGEST_KEPT + 1
     assert len(calls) == 2
     assert not backend._pool._free
     assert del_address  # was in the pool
