@@ -1,7 +1,8 @@
 """Launches of a list while it is recorded.
 
 A list that ``auto`` runs as each submission by itself, by its times, need not wait for the end of
-its block, nor the device for the host, where launches take longer than the host takes to make them.
+its block, nor the device for the host, where launches take longer than the host takes to make them
+and the device is not the host's processors.
 The list is known by its first submission: where that began such a list, with
 the same options, a few submissions at a time are launched for as long as the list goes on like that
 one.  However a list ends, by an exception in its block too, what is not launched yet then is
@@ -12,8 +13,10 @@ begins with that submission is launched early any more.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import cast
 
+from fusionq.backends.base import Backend
 from fusionq.base.options import FusionOptions
 from fusionq.execution.planning_time import PlanningStopped
 from fusionq.memory.fusing_queues import QUEUES
@@ -135,14 +138,23 @@ def note_unfused(launcher: Launcher, pending: SubmissionList, options: FusionOpt
     as known."""
     if options != pending.asked or options.fp != "strict" or launcher.profiler is not None:
         return
+    first = pending.entries[0]
+    known = first.begins
+    if known is not None and known.run is pending.run:
+        return
     entries = tuple(pending.entries)
-    known = entries[0].begins
-    is_other = known is not None and known.options == options and known.entries != entries
-    if is_other or (known is not None and known.run is pending.run):
+    if known is not None and known.options == options and known.entries != entries:
         return
     if all([entry.is_kept for entry in entries]):
-        from fusionq.execution.device_costs import known_costs
+        first.begins = UnfusedList(options, entries, pending.run, _launch_seconds(launcher.backend))
 
-        costs = known_costs(launcher.backend)
-        launch_seconds = max(costs.launch_seconds, costs.host_launch_seconds)
-        entries[0].begins = UnfusedList(options, entries, pending.run, launch_seconds)
+
+def _launch_seconds(backend: Backend) -> float:
+    """What the host takes for a launch; on its own processors kernels that run meanwhile take the
+    host's time, more than an early begin gains."""
+    from fusionq.execution.device_costs import known_costs
+
+    if backend.target.device.kind == "cpu":
+        return inf
+    costs = known_costs(backend)
+    return max(costs.launch_seconds, costs.host_launch_seconds)

@@ -27,7 +27,11 @@ from fusionq.memory.storage import Storage
 from fusionq.runtime.alike_lists import chosen_run
 from fusionq.runtime.built_together import BuiltTogether
 from fusionq.runtime.event import usable_dependences
-from fusionq.runtime.prepared_launches import has_separate_launches, launch_prepared
+from fusionq.runtime.prepared_launches import (
+    has_run_unfused,
+    has_separate_launches,
+    launch_prepared,
+)
 from fusionq.runtime.queue_cache import QueueCache
 from fusionq.runtime.steady_blocks import SteadyBlocks, blocks_of
 from fusionq.submission.known import KnownSubmission, use_numbers
@@ -111,7 +115,11 @@ class Launcher:
                 self._bring(pending.memory)
                 run: PreparedRun | None = self.profiler.run_for(pending, options)
             else:
-                run = cache.runs.get((options, *pending.entries))
+                key = options, *pending.entries
+                run = cache.runs.get(key)
+                chooser = None if run is not None else cache.unfused.get(key)
+                if chooser is not None and has_run_unfused(self, pending, chooser, options):
+                    return
             values = pending.values
             if run is None or (values and not run.rebind(values, pending.operands)):
                 run = self._prepare(pending, options)

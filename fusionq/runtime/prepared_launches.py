@@ -14,10 +14,12 @@ from typing import Protocol
 from fusionq.analysis.submission import Operands
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.base.changes import CHANGES
+from fusionq.base.options import FusionOptions
+from fusionq.memory.fusing_queues import QUEUES
 from fusionq.memory.storage import Storage
 from fusionq.submission.known import KnownSubmission
 from fusionq.submission.pending import SubmissionList
-from fusionq.submission.run import CallArguments, PreparedRun
+from fusionq.submission.run import CallArguments, PreparedRun, RunChooser
 from fusionq.submission.same_sizes import Alike, ListKind
 from fusionq.submission.separate_launches import SeparateLaunches
 
@@ -43,8 +45,8 @@ class QueueLauncher(Protocol):
         """What was launched last uses these storages and foreign arrays."""
 
 
-def _alone(operands: Operands) -> list[Operands]:
-    return [operands]
+def _operands_of(pending: SubmissionList, s: int) -> list[Operands]:
+    return [pending.operands()[s]]
 
 
 def launch_prepared(launcher: QueueLauncher, pending: SubmissionList) -> list[DeviceEvent | None]:
@@ -60,16 +62,15 @@ def launch_prepared(launcher: QueueLauncher, pending: SubmissionList) -> list[De
         or not all([held.last_backend is launcher.backend for held in storages])
     ):
         return events
-    last, moves = None, Storage.moves
-    operands = iter(pending.operands() if pending.values else ())
+    last, moves, values, first = None, Storage.moves, pending.values, 0
     try:
-        for entry in pending.entries:
+        for s, entry in enumerate(pending.entries):
             run = entry.plain
             if run is None or run.single is None or run.moves != moves or not run.can_be_one:
                 break
-            if pending.values:
-                own = next(operands)
-                if not run.rebind(own.values, partial(_alone, own)):
+            if entry.scalars:
+                first, start = first + entry.scalars, first
+                if not run.rebind(values[start:first], partial(_operands_of, pending, s)):
                     break
             last = run.single.launch()
             events.append(last)
@@ -79,6 +80,24 @@ def launch_prepared(launcher: QueueLauncher, pending: SubmissionList) -> list[De
         if last is not None:
             launcher.has_launched(last, storages, pending.foreign)
     return events
+
+
+def has_run_unfused(
+    launcher: QueueLauncher, pending: SubmissionList, chooser: RunChooser, options: FusionOptions
+) -> bool:
+    """Launch ``pending``, which is to run each submission by itself once more if its ``chooser``
+    need not be asked, as far as the launches are prepared; whether that is all of it.  If not,
+    nothing else has happened."""
+    if not chooser.untimed or QUEUES:
+        return False
+    pending.launched = launched = launch_prepared(launcher, pending)
+    if len(launched) < len(pending.entries):
+        return False
+    chooser.untimed -= 1
+    pending.events = launched
+    pending.end_unfused(chooser.reason)
+    pending.options = options  # by which it is planned on when it runs again
+    return True
 
 
 def has_separate_launches(

@@ -322,6 +322,10 @@ class QueueState:
             pending.launched = launch_separate(launcher, pending) or launch_prepared(
                 launcher, pending
             )
+            if len(pending.launched) == len(pending.entries):
+                pending.events = pending.launched
+                pending.end_unfused(reason)
+                return
         self._run_unfused(pending, reason)
 
     def _runs_with_others(self, pending: SubmissionList) -> bool:

@@ -19,6 +19,8 @@ from fusionq.submission.known import UnfusedList
 from tests.unit.runtime.conftest import empty, floats
 from tests.unit.runtime.kernels import copy, increment, put, reverse, scale
 
+GAINS = UnfusedList.gains
+
 
 @pytest.fixture(autouse=True)
 def soon(request, monkeypatch):
@@ -76,6 +78,18 @@ def test_a_few_are_launched_together(queue, monkeypatch):
         expected += 15
         assert np.array_equal(a.numpy(), expected)
     assert counts == [0] * 3 + [4] * 8 + [12] * 4
+
+
+def test_the_hosts_own_processors_are_not_told_early(queue, monkeypatch):
+    monkeypatch.setattr(UnfusedList, "gains", GAINS)
+    a, b = floats(), empty()
+    _known(queue, a, b)
+    begins = queue._state.last_list.entries[0].begins
+    begins.run.adaptive = Mock(untimed=9, seconds=1.0)
+    with fq.fusion(queue, strategy="unfused"):
+        _steps(queue, a, b)
+        assert (_launched(queue) > 0) == (queue.device.kind != "cpu")
+    assert a.numpy().tolist() == [4, 5, 6, 7, 8, 9, 10, 11]
 
 
 def test_what_gains(monkeypatch):
