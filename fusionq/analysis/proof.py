@@ -154,6 +154,16 @@ def answered(question: Callable[[], T], questions: int = 1) -> T:
         raise TooManyOperations(TOO_HARD) from error
 
 
+def found_within(operations: int, find: Callable[[], T]) -> T | None:
+    """What ``find`` returns, if isl takes so many operations at most; None if not, and nobody else
+    may take fewer for that."""
+    try:
+        with limited_operations(operations):
+            return find()
+    except _LimitReached:
+        return None
+
+
 def _of_one_question() -> int:
     """The operations that a question may take: fewer where many have taken theirs in vain, since
     those that follow are mostly like them."""

@@ -10,6 +10,7 @@ import islpy as isl
 from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.list_analysis import ListAnalysis, kernel_shape
 from fusionq.analysis.questions import Questions
+from fusionq.analysis.relation_boxes import RelationBoxes, may_follow, relation_boxes
 from fusionq.analysis.stage_relations import Relation, StageItems, is_implied, relation_between
 from fusionq.analysis.symbols import Symbols
 
@@ -40,6 +41,7 @@ class StageRelations:
         self.questions = questions
         self.stages = tuple(stages)
         self._between: dict[tuple[int, int], Relation | None] = {}
+        self._boxes: dict[tuple[int, int], RelationBoxes | None] = {}
         self._covered: dict[tuple[int, ...], bool] = {}
         stage_of = {s: k for k, stage in enumerate(stages) for s in stage.members}
         self._producers = [
@@ -96,11 +98,24 @@ class StageRelations:
             if relation is None:
                 return False
             relations[first, second] = relation
+        ways = [(self._box(k, stages[-1]), self._box(stages[0], k)) for k in stages[1:-1]]
+        if not may_follow(self._box(stages[0], stages[-1]), ways):
+            return False
         return self.ask(
             stages,
             ("covered", *map(id, relations.values())),
             lambda analysis, of_all: _covered(analysis, of_all, relations),
         )
+
+    def _box(self, producer: int, consumer: int) -> RelationBoxes | None:
+        """The boxes around today's work-items of a relation that there is."""
+        stages = producer, consumer
+        if stages not in self._boxes:
+            relation = self.between(*stages)
+            assert relation is not None
+            submissions = [self.questions.submissions[s] for s in self.members(stages)]
+            self._boxes[stages] = relation_boxes(relation.items, submissions)
+        return self._boxes[stages]
 
     def waits(self, consumer: int) -> list[int]:
         """The earlier stages that a stage has to wait for itself, latest first: those on which it

@@ -13,6 +13,7 @@ from fusionq.analysis.submission import Submission
 from fusionq.base.target import Target
 from fusionq.ir.nodes import Kernel
 from fusionq.planning.build_cost import build_work
+from fusionq.planning.plan import StagePlan
 from fusionq.planning.stages import Stage, space_of
 
 FOREGROUND_SECONDS = 0.5
@@ -95,6 +96,15 @@ class Builds:
         if bound.exceeded_by(self._seconds):
             self._seconds = sum(map(bound.without_built, self._kernels.values()))
         return bound.exceeded_by(self._seconds)
+
+
+def slow_to_build(plans: Sequence[StagePlan], bound: BuildBound | None) -> str | None:
+    """Why the launches ``plans`` are not built in the foreground; None if they may be."""
+    if bound is None:
+        return None
+    builds = Builds(bound)
+    reasons = [builds.exceeded_with(plan.kernel) for plan in plans]
+    return reasons[-1]
 
 
 def shorter(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -22,7 +22,7 @@ from fusionq.ir.types import INT64
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import combines_floats, has_barrier, statements
 from fusionq.megakernel.bounds import tile_boxes
-from fusionq.megakernel.proof import Undecided, check_plan
+from fusionq.megakernel.proof import check_plan
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.group_functions import lower_group_functions
 from fusionq.passes.labels import label
@@ -169,6 +169,15 @@ def segments(unfit: Sequence[str | None]) -> list[range]:
     return found
 
 
+@dataclass(frozen=True)
+class Unproved:
+    """A launch that does several stages in a persistent kernel, if its waits are enough."""
+
+    launch: StagePlan
+    prove: Callable[[], Steps[StagePlan | str]]
+    """The launch, or one that waits for more, of which it is proved; or why there is none."""
+
+
 def persistent_stage(
     questions: Questions,
     dependences: Sequence[Sequence[PairScope]],
@@ -178,7 +187,7 @@ def persistent_stage(
     functions: Mapping[int, FusedKernel],
     target: Target,
     bound: BuildBound | None = None,
-) -> Steps[StagePlan | str]:
+) -> Steps[Unproved | str]:
     """The launch that does the stages of ``layout`` with the numbers in ``run``, of a list with the
     direct ``dependences``, those whose tiles are work-groups by their ``functions``; or why there
     is none.  What is made for ``auto`` has a ``bound``."""
@@ -207,14 +216,7 @@ def persistent_stage(
     name = f"megakernel{len(stages)}_" + _joined([f.kernel.name for f in fused_stages])
     identity = Identity(questions)
     made = yield from persist(parts, name, identity, identity.memory)
-    reason = yield from check_plan(relations, made, identity)
-    if isinstance(reason, Undecided) and 2 * len(reason.waits) <= sum(len(p.waits) for p in parts):
-        parts = [_waiting_for_all(part, k, reason.waits) for k, part in enumerate(parts)]
-        made = yield from persist(parts, name, identity, identity.memory)
-        reason = yield from check_plan(relations, made, identity)
-    if reason is not None:
-        return reason.reason if isinstance(reason, Undecided) else reason
-    return StagePlan(
+    launch = StagePlan(
         submissions=tuple(s for stage in stages for s in stage.members),
         kernel=made.kernel,
         sources=tuple(made.sources[p.name] for p in made.kernel.params),
@@ -224,6 +226,24 @@ def persistent_stage(
         inner=tuple(stage.members for stage in stages),
         inner_boundaries=tuple(stage.boundary for stage in stages),
     )
+
+    def prove() -> Steps[StagePlan | str]:
+        reason = yield from check_plan(relations, made, identity)
+        if reason is None:
+            return launch
+        if isinstance(reason, str):
+            return reason
+        if 2 * len(reason.waits) > sum(len(part.waits) for part in parts):
+            return reason.reason
+        longer = [_waiting_for_all(part, k, reason.waits) for k, part in enumerate(parts)]
+        other = yield from persist(longer, name, identity, identity.memory)
+        left = yield from check_plan(relations, other, identity)
+        if left is not None:
+            return left if isinstance(left, str) else left.reason
+        sources = tuple(other.sources[p.name] for p in other.kernel.params)
+        return replace(launch, kernel=other.kernel, sources=sources)
+
+    return Unproved(launch, prove)
 
 
 def _waiting_for_all(

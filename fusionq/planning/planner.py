@@ -22,8 +22,8 @@ from fusionq.base.phases import add_seconds
 from fusionq.base.steps import Steps
 from fusionq.base.target import Target
 from fusionq.ir.nodes import Kernel
-from fusionq.planning.build_bound import BuildBound, Builds, shorter
-from fusionq.planning.cost import FEWEST_STAGES, Estimate, estimate, with_persistent
+from fusionq.planning.build_bound import BuildBound, shorter, slow_to_build
+from fusionq.planning.cost import FEWEST_STAGES, Estimate, with_persistent
 from fusionq.planning.flags import check_flags
 from fusionq.planning.items_in_groups import items_in_groups
 from fusionq.planning.jammed_launches import JammedLaunches
@@ -37,7 +37,7 @@ from fusionq.planning.plan import (
     StagePlan,
 )
 from fusionq.planning.profitability import wanted_by
-from fusionq.planning.side_by_side import launch_count, launches_of_stages
+from fusionq.planning.side_by_side import launch_count
 from fusionq.planning.specialise import (
     MOST_VALUES,
     constants,
@@ -178,38 +178,21 @@ def _plan_steps(
     tried = options.strategy == "auto" and measured is not None and count >= FEWEST_STAGES
     tried = tried and target.device.chooses_persistent
     if count > 1 and (asked or tried):
-        from fusionq.planning.list_work import list_work
-        from fusionq.planning.persistent_list import persistent_list
+        from fusionq.planning.persistent_choice import PersistentChoice
+        from fusionq.planning.persistent_list import NOT_WANTED, persistent_list
 
+        persistent = PersistentChoice(questions, stages, target, measured, bound, asked)
         made = yield from persistent_list(
-            questions, raw, options, target, kernels, bound, with_costs
+            questions, raw, options, target, kernels, bound, with_costs, persistent.wants
         )
-        if isinstance(made, str):
-            fallback = made if asked else fallback
-        else:
-            profitable = True
-            if measured is not None:
-                launches = [
-                    [s for n in numbers for s in stages[n].members]
-                    for numbers in launches_of_stages(stages)
-                ]
-                estimates = [
-                    estimate(list_work(questions, plan, launches, target), measured())
-                    for plan in made[2]
-                    if plan.inner
-                ]
-                profitable = any(e.prefers_persistent for e in estimates)
-                choice = "; ".join(map(str, estimates))
-                slow = _slow_to_build(made[2], bound) if profitable else None
-                if slow is not None:
-                    profitable = False
-                    choice += f"; {slow}: ask for strategy='megakernel' or tune=True to have it"
-                # Profitability depends on sizes: the plan serves those of today's order only.
-                extent = largest_extent(submissions)
-                questions.validity.demand_between(extent, *size_order(extent))
-            if asked or profitable:
-                found, layout, plans = made
-                strategy, fallback = "megakernel", _unjoined(plans)
+        if not isinstance(made, str):
+            found, layout, plans = made
+            strategy, fallback = "megakernel", _unjoined(plans)
+            estimates = persistent.estimates
+        elif asked:
+            fallback = made
+        if not isinstance(made, str) or made == NOT_WANTED:
+            choice = persistent.text
     asked = options.strategy == "overlap"
     tried = options.strategy == "auto" and measured is not None
     if asked and count == 1 and {d.scope for d in launched.decisions} == {"private"}:
@@ -237,8 +220,7 @@ def _plan_steps(
             of_users = yield from direct_dependences(users)
         little: str | None = None
         if not asked:
-            persistent = estimates if strategy == "megakernel" else []
-            little = saves_little(users, base, not launched.decisions, persistent, costs)
+            little = saves_little(users, base, not launched.decisions, estimates, costs)
             extent = largest_extent(submissions)
             questions.validity.demand_between(extent, *size_order(extent))
         overlap: Overlap | str
@@ -272,7 +254,7 @@ def _plan_steps(
                 if strategy == "megakernel":
                     profitable &= compared.overlapped < with_persistent(estimates, compared)
                 choice = "; ".join(filter(None, (choice, str(compared))))
-                slow = _slow_to_build(overlap.plans, bound) if profitable else None
+                slow = slow_to_build(overlap.plans, bound) if profitable else None
                 if slow is not None:
                     profitable = False
                     choice += f"; {slow}: ask for strategy='overlap' to have it"
@@ -331,15 +313,6 @@ def _crosses_work_groups(dependences: Sequence[Sequence[PairScope]]) -> bool:
     """Whether work-items of some submission read what others have written."""
     crossing = ("GROUP", "GLOBAL")
     return any(d.kind == "RAW" and d.scope in crossing for needed in dependences for d in needed)
-
-
-def _slow_to_build(plans: Sequence[StagePlan], bound: BuildBound | None) -> str | None:
-    """Why the launches ``plans`` are not built in the foreground; None if they may be."""
-    if bound is None:
-        return None
-    builds = Builds(bound)
-    reasons = [builds.exceeded_with(plan.kernel) for plan in plans]
-    return reasons[-1]
 
 
 def _unjoined(plans: Sequence[StagePlan]) -> str | None:
