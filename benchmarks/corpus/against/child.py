@@ -2,7 +2,7 @@
 REQUEST.
 
 It prepares everything, which other processes may do at the same time, says that it is READY, and
-measures once a line comes by standard input.
+measures once standard input has a line.
 """
 
 from __future__ import annotations
