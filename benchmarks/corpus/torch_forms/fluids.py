@@ -57,10 +57,10 @@ def cavity_flow(torch: Any, size: Size, *arrays: Tensor) -> tuple[Tensor, ...]:
             p[0], p[-1] = p[1], 0.0
         _, pe, pw, ps, pn = five(p)
         move = uc * rate * (uc - uw) + vc * rate * (uc - un)
-        new_u = uc - move - half * (pe - pw) + spread * (ue + uw + us + un - 4.0 * uc)
+        u, v = u.clone(), v.clone()
+        u[1:-1, 1:-1] = uc - move - half * (pe - pw) + spread * (ue + uw + us + un - 4.0 * uc)
         move = uc * rate * (vc - vw) + vc * rate * (vc - vn)
-        new_v = vc - move - half * (ps - pn) + spread * (ve + vw + vs + vn - 4.0 * vc)
-        u[1:-1, 1:-1], v[1:-1, 1:-1] = new_u, new_v
+        v[1:-1, 1:-1] = vc - move - half * (ps - pn) + spread * (ve + vw + vs + vn - 4.0 * vc)
     return u, v, p
 
 
