@@ -181,7 +181,7 @@ class TorchProgram:
         sampler: Callable[[Start], Sampler],
         tell: Callable[[str], object],
     ) -> Variant | MissingVariant:
-        """A way to run it, which has run; where PyTorch cannot, why."""
+        """A way to run it, which has run and was right; where PyTorch cannot, or is wrong, why."""
         tell(name)
         torch = self.torch
         try:
@@ -191,6 +191,7 @@ class TorchProgram:
                     self.restore()
                     start()
                 stream.synchronize()
+            self.check()
         except Exception as error:
             reason = f"{type(error).__name__}: {str(error).strip()}"
             return MissingVariant(name, "baseline", reason[:300])

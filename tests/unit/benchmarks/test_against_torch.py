@@ -8,10 +8,13 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -27,15 +30,17 @@ from fusionq.benchmarks.corpus.against.results import (
     fastest,
     gain,
 )
+from fusionq.benchmarks.corpus.against.torch_program import TorchProgram
 from fusionq.benchmarks.corpus.measure import Event
 from fusionq.benchmarks.corpus.programs import PROGRAMS
 from fusionq.benchmarks.corpus.results import FormResult
 from fusionq.benchmarks.corpus.runner import Selection
-from fusionq.benchmarks.corpus.torch_forms import TORCH_FORMS, WITHOUT_FORM
+from fusionq.benchmarks.corpus.torch_forms import TORCH_FORMS, WITHOUT_FORM, TorchForm
 from fusionq.benchmarks.corpus.workload import Problem
 from fusionq.benchmarks.gpu import GRAPH
 from fusionq.benchmarks.results import VariantResult
 from fusionq.benchmarks.timing import Timing
+from fusionq.benchmarks.variants import MissingVariant, Variant
 from fusionq.cli import bench_against
 from fusionq.cli.main import app
 
@@ -67,13 +72,66 @@ def test_forms_are_imported_without_pytorch() -> None:
 @pytest.mark.parametrize("name", TORCH_FORMS)
 def test_forms_agree_with_numpy_on_the_cpu(name: str) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    from fusionq.benchmarks.corpus.against.torch_program import TorchProgram
-
     program = PROGRAMS[name]
     problem = Problem(program, program.sizes["tiny"])
     torch_program = TorchProgram(torch, problem, TORCH_FORMS[name], "cpu")
     assert "NumPy" in torch_program.check()
     torch_program.restore()
+
+
+def without_torch(name: str, thresholds: float = 0.0) -> TorchProgram:
+    """A program that needs no PyTorch, since its results are made up."""
+    made = object.__new__(TorchProgram)
+    problem = Problem(PROGRAMS[name], PROGRAMS[name].sizes["tiny"])
+    made.torch = SimpleNamespace(
+        no_grad=nullcontext, cuda=SimpleNamespace(stream=lambda stream: nullcontext())
+    )
+    made.problem, made.form = problem, TorchForm(lambda *_: (), thresholds=thresholds)
+    made._first = {}
+    return made
+
+
+class Result:
+    """Stands for a tensor."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+
+    def cpu(self) -> Result:
+        return self
+
+    def numpy(self) -> np.ndarray:
+        return self._array
+
+
+def test_few_elements_may_differ_at_thresholds() -> None:
+    program = without_torch("unsharp_mask", thresholds=0.02)
+    right = program.problem.expected["out"]
+    for wrong, found in ((0, True), (1, True), (3, False)):
+        out = right.copy()
+        out.reshape(-1)[20 : 20 + wrong] += 0.5
+        program._found = (Result(out),)
+        with nullcontext() if found else pytest.raises(AssertionError, match="3 wrong elements"):
+            program.check()
+    out.reshape(-1)[:] = np.nan
+    with pytest.raises(AssertionError, match="wrong elements"):
+        program.check()
+
+
+def test_a_variant_that_computes_something_else_is_left_out() -> None:
+    program = without_torch("atax")
+    stream = SimpleNamespace(synchronize=lambda: None)
+
+    def variant(more: float) -> Variant | MissingVariant:
+        def start() -> None:
+            program._found = (Result(program.problem.expected["y"] + more),)
+
+        return program._variant("x", lambda: start, stream, lambda start: lambda runs: 1.0, print)
+
+    assert isinstance(variant(0.0), Variant)
+    left_out = variant(0.5)
+    assert isinstance(left_out, MissingVariant)
+    assert "wrong elements" in left_out.reason
 
 
 # ----------------------------------------------------------------------------------- figures
