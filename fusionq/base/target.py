@@ -64,11 +64,15 @@ class DeviceInfo:
 
     splits_rows: bool = False
     """Whether conditions on ids are worth code of their own for the inside of rows
-    (``codegen.split_rows``): they would be masks, for which there are no registers."""
+    (``codegen.along_rows``): they would be masks, for which there are no registers."""
 
     jams_items: bool = False
     """Whether a work-item may do several neighbours of an outer dimension (``passes.jam_items``):
     where those of the last are lanes, of vectors or warps."""
+
+    jams_rows: bool = False
+    """Whether work-groups may do several vectors of a row together (``codegen.along_rows``): where
+    work-items are lanes of a vector."""
 
     streams_stores: bool = False
     """Whether its compiler makes stores around the caches of non-temporal ones."""

@@ -12,8 +12,9 @@ memory that could be read from end to end is read in pieces of a vector, and eac
 for the sum of the last.  Several vectors read pieces several times as long, and have as many sums.
 
 Legal as vectors are: each statement is done for all work-items of several vectors before the next,
-each of which has variables of its own.  Bounds of loops and conditions have to be the same for all
-of a row.  Loops are left alone in which neighbours read elements that are no neighbours in memory:
+each of which has variables of its own.  Bounds of loops have to be the same for all of a row, and
+conditions around loops; what another condition holds is done for one vector after the other.  Loops
+are left alone in which neighbours read elements that are no neighbours in memory:
 each of their lanes reads a cache line of its own.
 
 Callahan, Carr, Kennedy: "Improving register allocation for subscripted variables", 1990.
@@ -88,20 +89,23 @@ def jammed_loops(
     if None in read:
         return None
     loops = [s for s, rows in zip(loops, read, strict=True) if rows]
+    if not loops:
+        return None
     types = dict(kernel.variables)
     own = {name for s in statements(body) if (name := assigned_variable(s))} - uniform
     held = own - steps.known.keys()
-    kept = max((sum(types[v].nbytes for v in mentioned(s) & held) for s in loops), default=0)
+    kept = max(sum(types[v].nbytes for v in mentioned(s) & held) for s in loops)
+    # What is kept in memory from an iteration to the next one is in a register between.
+    kept = kept or max(e.type.nbytes for s in loops for e in expressions(s.body) if _is_load(e))
     items = 1
     while (
-        kept
-        and 2 * items * kept <= CODE_LIMITS.jammed_bytes
+        2 * items * kept <= CODE_LIMITS.jammed_bytes
         and 2 * items * nodes_of(body) <= MOST_NODES
     ):
         items *= 2
     if items == 1:
         return None
-    jam = _Jam(items, lanes, last, frozenset(own))
+    jam = _Jam(items, lanes, last, frozenset(own), uniform)
     variables = tuple((jam.name(v, k), types[v]) for v in sorted(own) for k in range(1, items))
     return JammedLoops(items, tuple(jam.body(body)), variables)
 
@@ -118,7 +122,8 @@ def _is_jammable(kernel: Kernel, body: Body, uniform: frozenset[str], last: int)
             case For(_, start, stop, step):
                 control: Sequence[Expr] = (start, stop, step)
             case If(cond):
-                control = (cond,)
+                has_loops = any(isinstance(inner, For) for inner in statements((s,)))
+                control = (cond,) if has_loops else ()
             case Block(body=()) | Assign():
                 control = ()
             case Store(array) if array in memory:
@@ -190,6 +195,10 @@ class _Steps:
         return found
 
 
+def _is_load(expr: Expr) -> bool:
+    return isinstance(expr, Load)
+
+
 @dataclass(frozen=True)
 class _Jam:
     items: int
@@ -197,6 +206,7 @@ class _Jam:
     last: int
     own: frozenset[str]
     """The variables of which each work-item has one."""
+    uniform: frozenset[str]
 
     def name(self, variable: str, k: int) -> str:
         """That of the ``k``-th work-item; no name of a kernel has a space."""
@@ -208,19 +218,32 @@ class _Jam:
             match s:
                 case For():
                     yield replace(s, body=tuple(self.body(s.body)))
-                case If():
+                case If(cond) if is_uniform(cond, self.uniform, self.last):
                     then, orelse = tuple(self.body(s.then)), tuple(self.body(s.orelse))
                     yield replace(s, then=then, orelse=orelse)
+                case If() | Store():
+                    for k in range(self.items):
+                        yield self._of_item(s, k)
                 case Assign() if s.name in self.own:
                     for k in range(self.items):
-                        value = self._expr(s.value, k)
-                        yield replace(s, name=self.name(s.name, k), value=value)
-                case Store():
-                    for k in range(self.items):
-                        indices = tuple(self._expr(e, k) for e in s.indices)
-                        yield replace(s, indices=indices, value=self._expr(s.value, k))
+                        yield self._of_item(s, k)
                 case _:
                     yield s
+
+    def _of_item(self, s: Stmt, k: int) -> Stmt:
+        """``s`` for the ``k``-th work-item."""
+        match s:
+            case If(cond):
+                then = tuple(self._of_item(inner, k) for inner in s.then)
+                orelse = tuple(self._of_item(inner, k) for inner in s.orelse)
+                return replace(s, cond=self._expr(cond, k), then=then, orelse=orelse)
+            case Assign(name, value):
+                name = self.name(name, k) if name in self.own else name
+                return replace(s, name=name, value=self._expr(value, k))
+            case Store(_, indices, value):
+                there = tuple(self._expr(e, k) for e in indices)
+                return replace(s, indices=there, value=self._expr(value, k))
+        return s
 
     def _expr(self, expr: Expr, k: int) -> Expr:
         """``expr`` for the ``k``-th work-item."""

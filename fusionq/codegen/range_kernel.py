@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from fusionq.base.target import FloatMode
+from fusionq.codegen.along_rows import along_rows
 from fusionq.codegen.device_source import DeviceSource
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.early_loads import with_early_loads
@@ -20,7 +21,6 @@ from fusionq.codegen.neighbours import with_neighbours
 from fusionq.codegen.packed_arguments import head_of, is_packed
 from fusionq.codegen.row_vectors import alignment
 from fusionq.codegen.scoping import Body, flatten_blocks
-from fusionq.codegen.split_rows import along_rows
 from fusionq.codegen.unrolled_loops import most_unrolled
 from fusionq.ir.nodes import ArrayParam, Expr, For, Kernel, Load, Var
 from fusionq.ir.side_by_side import SideBySide, side_by_side

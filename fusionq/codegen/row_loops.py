@@ -39,6 +39,14 @@ _FAR = 1 << 61
 
 _ZERO, _ONE = Const(INT64, 0), Const(INT64, 1)
 
+@dataclass(frozen=True)
+class Together:
+    """``body`` does ``items`` work-items of each lane, one at every so many lanes."""
+
+    items: int
+    body: Sequence[Stmt]
+
+
 Ahead = Callable[[Expr], tuple[Stmt, ...]]
 """What is done before a step, for its first item."""
 
@@ -62,13 +70,15 @@ def folded(function: str, values: Sequence[Expr]) -> Expr:
 @dataclass(frozen=True)
 class InnerRow:
     """The items of a row from the greatest to the least of ``low`` and ``high`` do ``body``, in
-    whole steps of the group, if all of ``where`` hold; ``ahead`` of a step."""
+    whole steps of the group, if all of ``where`` hold; ``ahead`` of a step.  ``together``: what
+    does several steps at once."""
 
     low: Expr
     high: Expr
     where: tuple[Expr, ...]
     body: Sequence[Stmt]
     ahead: Ahead | None = None
+    together: Together | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +118,20 @@ class RowLoops:
         chosen = Assign(item.name, Binary(INT64, "add", from_, lane))
         before = () if ahead is None else ahead(loop)
         return For(loop.name, start, end, step, (*before, chosen, *inside))
+
+    def several(
+        self, item: Var, start: Expr, end: Expr, together: Together
+    ) -> tuple[Var, tuple[Stmt, ...]]:
+        """As many steps as are done ``together`` over the items from ``start`` up to ``end``, and
+        where they end."""
+        loop = Var(INT64, self.fresh("start"))
+        rest = Var(INT64, self.variable("rest", INT64))
+        size = together.items * self.local_range[-1]
+        count = Binary(INT64, "and", Binary(INT64, "sub", end, start), Const(INT64, -size))
+        lane = ItemQuery("local_id", len(self.local_range) - 1)
+        chosen = Assign(item.name, Binary(INT64, "add", loop, lane))
+        steps = For(loop.name, start, rest, Const(INT64, size), (chosen, *together.body))
+        return rest, (Assign(rest.name, Binary(INT64, "add", start, count)), steps)
 
     def parted(
         self,
@@ -152,14 +176,17 @@ class RowLoops:
             alone = For(one.name, begin_, stop_, _ONE, (Assign(item.name, one), *body))
             few = Binary(INT64, "sub", stop_, begin_)
             edge = If(Compare("le", few, Const(INT64, MOST_ALONE)), (alone,), (edge,))
-        steps = self.strided(
-            item, inner_start, inner_end, inner.body, False, ndim, inner.ahead
-        )
+        steps: tuple[Stmt, ...] = ()
+        begin_rest: Expr = inner_start
+        if inner.together is not None:
+            begin_rest, steps = self.several(item, inner_start, inner_end, inner.together)
+        rest = self.strided(item, begin_rest, inner_end, inner.body, False, ndim, inner.ahead)
+        steps = (*steps, rest)
         edges = (
             Assign(begin, Select(INT64, is_first, first, inner_end)),
             Assign(stop, Select(INT64, is_first, inner_start, behind)),
             edge,
-            If(is_first, (steps,)),
+            If(is_first, steps),
         )
         return (
             Assign(start, behind),

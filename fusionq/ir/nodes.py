@@ -375,7 +375,7 @@ class Kernel:
     ``small_sizes``: each extent, and the numbers of work-items and of an array's elements, are 1 to
     ``SMALL``.
     ``row_lanes``: work-groups of so many work-items, lanes of a vector, do the range along its rows
-    (``codegen.split_rows``).
+    (``codegen.along_rows``).
     """
 
     name: str

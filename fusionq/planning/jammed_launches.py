@@ -10,7 +10,7 @@ from operator import itemgetter
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.submission import Submission
 from fusionq.base.target import CODE_LIMITS, Target
-from fusionq.ir.nodes import Extent, Kernel
+from fusionq.ir.nodes import Extent, For, Kernel
 from fusionq.ir.walk import is_persistent, subexpressions
 from fusionq.language.ranges import Range
 from fusionq.passes.jam_items import JammedItems, jammed_items
@@ -36,7 +36,7 @@ class JammedLaunches:
 
     def plan(self, stage: StagePlan) -> StagePlan:
         """``stage``, whose work-items do several neighbours where that is faster."""
-        if not self._target.device.jams_items or not _is_plain(stage):
+        if not self._target.device.jams_items or not is_plain(stage):
             return stage
         items = stage.range_of(self._submissions)
         if stage.kernel.ndim != len(items):
@@ -61,7 +61,7 @@ class JammedLaunches:
         trips = KnownValues(kernel, sizes).trips
         fewest = CODE_LIMITS.jammed_iterations
         found = [jammed for jammed in known[1] if max(map(trips, jammed.loops)) >= fewest]
-        for extent in _lengths(known[1], sizes):
+        for extent in lengths_of((loop for j in known[1] for loop in j.loops), sizes):
             self._validity.are_at_least((extent,), fewest)
         if not found:
             return None
@@ -80,16 +80,15 @@ class JammedLaunches:
         return best if is_large and items[best.dim] >= 2 * best.items else None
 
 
-def _is_plain(stage: StagePlan) -> bool:
+def is_plain(stage: StagePlan) -> bool:
     """Whether its launch is that of a range, each of whose work-items does its own."""
     if stage.mode != "ids" or stage.local_range is not None or stage.tiling is not None:
         return False
     return not (stage.beside or is_persistent(stage.kernel))
 
 
-def _lengths(jammed: Iterable[JammedItems], sizes: Sizes) -> set[int]:
-    """The extents of arrays that decide how long the loops are."""
-    loops = (loop for j in jammed for loop in j.loops)
+def lengths_of(loops: Iterable[For], sizes: Sizes) -> set[int]:
+    """The extents of arrays that decide how long ``loops`` are."""
     bounds = (e for loop in loops for end in (loop.start, loop.stop) for e in subexpressions(end))
     return {sizes.extents[e.array, e.dim] for e in bounds if isinstance(e, Extent)}
 

@@ -172,6 +172,8 @@ class StagePlan:
     """Where the linear ids of ``geometry`` are done as rows: the sources of the range's extents."""
     items_at_once: tuple[int, ...] = ()
     """How many neighbours in each dimension a launched work-item does; empty: one."""
+    vectors_at_once: int = 1
+    """How many vectors of a row a work-group does together, where it goes along rows."""
     guards: Guards | None = None
     """What becomes of conditions on ids, where they would be masks and there are no registers for
     such; None where there are none."""

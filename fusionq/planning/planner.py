@@ -37,6 +37,7 @@ from fusionq.planning.plan import (
     StagePlan,
 )
 from fusionq.planning.profitability import wanted_by
+from fusionq.planning.row_vector_launches import RowVectorLaunches
 from fusionq.planning.side_by_side import launch_count
 from fusionq.planning.specialise import (
     MOST_VALUES,
@@ -288,9 +289,11 @@ def _plan_steps(
         grouped.rest()
     if options.strategy != "unfused":
         jammed = JammedLaunches(submissions, target, users.validity)
-        plans = tuple(map(jammed.plan, plans))
-        if strategy == "unfused" and any(plan.items_at_once for plan in plans):
+        rows = RowVectorLaunches(submissions, target, users.validity)
+        made_faster = tuple(rows.plan(jammed.plan(plan)) for plan in plans)
+        if strategy == "unfused" and made_faster != plans:
             strategy = "sequence"
+        plans = made_faster
     return Plan(
         strategy=strategy,
         stages=plans,

@@ -15,10 +15,10 @@ from fusionq.analysis.submission import Submission
 from fusionq.analysis.validity import size_order
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import Target
+from fusionq.codegen.along_rows import rows_of
 from fusionq.codegen.interior import Interior, interior_of
 from fusionq.codegen.loop_bounds import loop_bounds, only_condition, with_loop_bounds
 from fusionq.codegen.scoping import Body, flatten_blocks
-from fusionq.codegen.split_rows import split_rows
 from fusionq.ir.nodes import Block, Kernel, Store
 from fusionq.ir.printer import print_expr
 from fusionq.ir.range_guard import range_guard
@@ -42,7 +42,12 @@ class _Split:
     @property
     def guards(self) -> Guards:
         """What becomes of its conditions."""
-        return Guards((), tuple(map(print_expr, self.interior.decided)))
+        return guards_of(self.interior)
+
+
+def guards_of(interior: Interior) -> Guards:
+    """What becomes of conditions that are decided in the ``interior`` of rows."""
+    return Guards((), tuple(map(print_expr, interior.decided)))
 
 
 @dataclass(frozen=True)
@@ -120,14 +125,14 @@ def _known(kernel: Kernel, target: Target) -> _Launched:
 
 def _split(kernel: Kernel, target: Target) -> _Split | None:
     """``kernel`` along rows; None where that is not possible, or saves nothing."""
-    split = split_rows(kernel)
-    if split is None or not _is_beside_bounds(kernel, split.body):
+    rows = rows_of(kernel)
+    if rows is None or rows.interior is None or not _is_beside_bounds(kernel, rows.body):
         return None
     arrays = {param.name for param in kernel.params}
-    stores = sum(isinstance(s, Store) and s.array in arrays for s in statements(split.body))
+    stores = sum(isinstance(s, Store) and s.array in arrays for s in statements(rows.body))
     if not stores:
         return None
-    return _Split(replace(kernel, row_lanes=target.sub_group_size), stores, split.interior)
+    return _Split(replace(kernel, row_lanes=target.sub_group_size), stores, rows.interior)
 
 
 def _is_beside_bounds(kernel: Kernel, body: Body) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fusionq.analysis.submission import Submission
 from fusionq.base.errors import ArgumentError
 from fusionq.base.target import Target
-from fusionq.codegen.split_rows import along_rows
+from fusionq.codegen.along_rows import along_rows
 from fusionq.ir.nodes import Clock, Kernel, Persistent
 from fusionq.ir.verifier import verify
 from fusionq.planning.plan import Plan

@@ -106,7 +106,8 @@ class ReportedStage:
     conditions on ids that bound the compiler's loop over work-items, and ``inside_rows`` those that
     hold inside of a launch's rows, where they are not asked for; others are masks.
     ``items_at_once``: how many neighbours in each dimension a work-item does together, so that
-    elements they have in common are loaded once; empty: one.
+    elements they have in common are loaded once; empty: one.  ``vectors_at_once``: how many
+    vectors of a row of the range work-groups do together, on CPUs.
     """
 
     submissions: tuple[int, ...]
@@ -121,6 +122,7 @@ class ReportedStage:
     loop_bounds: tuple[str, ...] = ()
     inside_rows: tuple[str, ...] = ()
     items_at_once: tuple[int, ...] = ()
+    vectors_at_once: int = 1
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,7 @@ class ReportModel:
                 () if stage.guards is None else stage.guards.bounds,
                 () if stage.guards is None else stage.guards.inside,
                 stage.items_at_once,
+                stage.vectors_at_once,
             )
             for stage, schedule in zip_longest(self.plan.stages, self.schedules)
         )
@@ -301,6 +304,7 @@ class ReportModel:
                     "loop_bounds": list(stage.loop_bounds),
                     "inside_rows": list(stage.inside_rows),
                     "items_at_once": list(stage.items_at_once),
+                    "vectors_at_once": stage.vectors_at_once,
                 }
                 for stage in self.stages
             ],

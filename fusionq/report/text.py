@@ -162,6 +162,9 @@ def _launch(
     if stage.items_at_once:
         neighbours = f"{' × '.join(map(str, stage.items_at_once))} neighbours together"
         found.append([("  each work-item does: ", "green"), (neighbours, "")])
+    if stage.vectors_at_once > 1:
+        vectors = f"{stage.vectors_at_once} vectors of a row together"
+        found.append([("  each work-group does: ", "green"), (vectors, "")])
     return [*found, *(_tiled_lines(stage) if stage.tiled else _members(report, stage, numbering))]
 
 

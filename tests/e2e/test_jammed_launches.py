@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -16,6 +14,7 @@ from hypothesis import strategies as st
 import fusionq as fq
 from fusionq.kernels.library import Array
 from fusionq.planning import jammed_launches
+from tests.e2e.kernels_from_text import from_text
 
 SHAPES = ((1, 1, 1), (3, 5, 2), (8, 7, 16), (9, 1, 17), (10, 6, 33), (33, 3, 5), (64, 8, 32))
 """Rows, length of the sums, columns."""
@@ -322,16 +321,6 @@ def test_replays_take_other_scalars(queue: fq.FusionQueue) -> None:
         run(queue, scaled, c.shape, n, a, b, c)
 
 
-def from_text(text: str) -> Any:
-    """The kernel that ``text`` defines."""
-    name = f"<random body {next(NUMBERS)}>"
-    linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
-    names: dict[str, Any] = {"fq": fq, "np": np, "Array": Array}
-    exec(compile(text, name, "exec"), names)
-    return fq.kernel(names["random_body"])
-
-
-NUMBERS = count()
 OPERATIONS = st.lists(
     st.sampled_from(
         (

@@ -102,6 +102,13 @@ def where_positive(item: fq.Item, x, a, out):  # type: ignore[no-untyped-def]  #
 
 
 @fq.kernel
+def in_memory(item: fq.Item, x, a, out):  # type: ignore[no-untyped-def]  # kernel language
+    j = item.get_id(1)
+    for k in range(1, a.shape[0]):
+        out[k, j] = out[k - 1, j] * a[k, j]
+
+
+@fq.kernel
 def until_found(item: fq.Item, x, a, out):  # type: ignore[no-untyped-def]  # kernel language
     i, j = item.get_id(0), item.get_id(1)
     total = a.dtype.type(0)
@@ -206,6 +213,9 @@ def found(kernel: Any, dtype: Any = np.float32, **changed: Any) -> JammedLoops |
         (with_two, np.float64, 2),
         (on_the_last_row, np.float32, 8),
         (inside, np.float32, 8),
+        (where_positive, np.float32, 8),
+        (in_memory, np.float32, 8),
+        (in_memory, np.float64, 4),
     ],
 )
 def test_as_many_vectors_as_their_variables_have_registers(
@@ -232,7 +242,7 @@ def test_each_statement_is_done_for_all_before_the_next() -> None:
 @pytest.mark.parametrize(
     "kernel",
     [
-        up_to_the_id, up_to_an_element, up_to_a_found_value, where_positive, until_found,
+        up_to_the_id, up_to_an_element, up_to_a_found_value, until_found,
         while_there, across, one_row_each, beside_rows, the_same_row, at_found_places, counted,
         no_loop,
     ],
@@ -241,9 +251,18 @@ def test_what_is_not_the_same_for_a_row_or_reads_no_rows(kernel: Any) -> None:
     assert found(kernel) is None
 
 
+def test_what_data_decides_is_done_for_one_vector_after_the_other() -> None:
+    jam = found(where_positive)
+    assert jam is not None
+    (loop,) = (s for s in jam.body if isinstance(s, For))
+    added = [s.name for part in loop.body if isinstance(part, If) for s in statements((part,))
+             if isinstance(s, Assign)]  # fmt: skip
+    assert added == ["total", *(f"total {k}" for k in range(1, 8))]
+
+
 def test_what_the_others_are_refused_for_is_in_them() -> None:
     """The front end has not made something else of them."""
-    for kernel, kind in ((until_found, Break), (while_there, While), (where_positive, If)):
+    for kernel, kind in ((until_found, Break), (while_there, While)):
         ir = lowered(kernel)
         assert any(isinstance(s, kind) for s in statements(ir.body))
 

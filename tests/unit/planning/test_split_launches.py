@@ -10,7 +10,7 @@ import pytest
 
 import fusionq as fq
 from fusionq.base.options import FusionOptions
-from fusionq.codegen.split_rows import split_rows
+from fusionq.codegen.along_rows import rows_of
 from fusionq.ir.printer import print_kernel
 from fusionq.planning.launching import launch_shape_of
 from fusionq.planning.planner import holds_for, make_plan
@@ -157,4 +157,4 @@ def test_as_many_work_groups_as_without(shape):
 
 def test_a_kernel_whose_range_has_no_guard_is_not_split():
     (submission,) = listed(with_else, (1000, 1000))
-    assert split_rows(submission.ir) is None
+    assert rows_of(submission.ir) is None

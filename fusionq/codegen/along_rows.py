@@ -11,6 +11,10 @@ In the loop of a compiler over the work-items of a group such conditions are mas
 indices gathered elements.  Conditions that are the same for a row stay, as they are no masks.  The
 rows and items of a range are dealt to the groups evenly, however many there are: launches of all
 sizes have one kernel.
+
+Where loops read rows of memory, several vectors of a row are done together (``jammed_loops``): the
+compiler's loop over work-items is outside of the kernel's, in which each iteration would read a
+vector of another row.
 """
 
 from __future__ import annotations
@@ -21,7 +25,8 @@ from dataclasses import replace
 from fusionq.base.frozen import dataclass
 from fusionq.codegen.group_conditions import FENCE, skipped_outside
 from fusionq.codegen.interior import MOST_NODES, Interior, interior_of, nodes_of
-from fusionq.codegen.row_loops import InnerRow, RowLoops, folded
+from fusionq.codegen.jammed_loops import JammedLoops, jammed_loops
+from fusionq.codegen.row_loops import InnerRow, RowLoops, Together, folded
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import (
@@ -50,38 +55,47 @@ _ONE = Const(INT64, 1)
 
 
 @dataclass(frozen=True)
-class SplitRows:
-    """``interior``: of the rows of ``body``, which a kernel does below ``extents`` in each
-    dimension."""
+class Rows:
+    """Of a kernel that does ``body`` below ``extents`` in each dimension; ``interior``: the part of
+    a row in which conditions are decided, where some bound one."""
 
     extents: tuple[Expr, ...]
     body: Body
-    interior: Interior
+    interior: Interior | None
+
+    @property
+    def inside(self) -> Body:
+        """What most work-items of a row do."""
+        return self.body if self.interior is None else self.interior.body
 
 
-def split_rows(kernel: Kernel) -> SplitRows | None:
-    """How the rows of ``kernel`` can be split; None where work-items may not be done along rows,
-    or no condition bounds a part of one."""
+def rows_of(kernel: Kernel) -> Rows | None:
+    """The rows of ``kernel``; None where work-items may not be done along rows."""
     body = flatten_blocks(kernel.body)
     whole = whole_range(body, kernel.ndim)
     if whole is None or nodes_of(body) > MOST_NODES or not _is_of_items(kernel):
         return None
     inside, limits = whole
     interior = interior_of(replace(kernel, body=inside), keeps_rows=True)
-    if interior is None:
-        return None
-    extents = tuple(limits[d] for d in range(kernel.ndim))
-    return SplitRows(extents, inside, interior)
+    return Rows(tuple(limits[d] for d in range(kernel.ndim)), inside, interior)
+
+
+def jammed_rows(kernel: Kernel, rows: Rows, lanes: int) -> JammedLoops | None:
+    """How several vectors of ``lanes`` are done together inside of the ``rows`` of ``kernel``; None
+    where they are not."""
+    return jammed_loops(kernel, rows.inside, lanes)
 
 
 def along_rows(kernel: Kernel) -> Kernel:
-    """``kernel``, whose rows can be split, for work-groups of ``row_lanes`` where it has such, as
-    those of one that goes along rows already."""
+    """``kernel`` for work-groups of ``row_lanes`` where it has such, as those of one that goes
+    along rows already."""
     lanes = kernel.row_lanes
     if lanes is None or kernel.sub_group_size == lanes:
         return kernel
-    split = split_rows(kernel)
-    assert split is not None, "only kernels that can be split are marked"
+    rows = rows_of(kernel)
+    assert rows is not None, "only kernels that may go along rows are marked"
+    several = jammed_rows(kernel, rows, lanes)
+    kernel = kernel if several is None else several.added_to(kernel)
     names: list[tuple[str, ScalarType]] = []
     loops = (s.var for s in statements(kernel.body) if isinstance(s, For))
     declared = (p.name for p in (*kernel.params, *kernel.arrays))
@@ -104,7 +118,7 @@ def along_rows(kernel: Kernel) -> Kernel:
 
     firsts: list[Var] = []
     lasts: list[Var] = []
-    for d, extent in enumerate(split.extents):
+    for d, extent in enumerate(rows.extents):
         share = assigned("share", _share(extent, d, lanes if d == last else 1))
         first = assigned("first", Binary(INT64, "mul", ItemQuery("group_id", d), share))
         end: Expr = Call(INT64, "minimum", (Binary(INT64, "add", first, share), extent))
@@ -122,19 +136,30 @@ def along_rows(kernel: Kernel) -> Kernel:
     def value(e: Expr) -> Expr:
         return rewrite(e, expr)
 
-    inside = split.interior
-    inner = InnerRow(
-        folded("maximum", [firsts[last], *map(value, inside.lows)]),
-        folded("minimum", [lasts[last], *map(value, inside.highs)]),
-        tuple(map(value, inside.where)),
-        put(inside.body),
-    )
-    alone = {p.name for p in kernel.params if isinstance(p, ArrayParam) and p.restrict}
-    group = (1,) * last + (lanes,)
-    row = RowLoops(group, fresh, variable).parted(
-        items[last], (firsts[last], lasts[last]), inner, put(split.body),
-        is_repeatable(split.body, alone), put(skipped_outside(split.body, (FENCE,))),
-    )  # fmt: skip
+    ends = firsts[last], lasts[last]
+    of_row = RowLoops((1,) * last + (lanes,), fresh, variable)
+    together = None if several is None else Together(several.items, put(several.body))
+    row: tuple[Stmt, ...]
+    if rows.interior is None:
+        behind = assigned("behind", Binary(INT64, "add", lasts[last], _ONE))
+        rest, row = firsts[last], ()
+        if together is not None:
+            rest, row = of_row.several(items[last], rest, behind, together)
+        row += (of_row.strided(items[last], rest, behind, put(rows.body), True, kernel.ndim),)
+    else:
+        inside = rows.interior
+        inner = InnerRow(
+            folded("maximum", [firsts[last], *map(value, inside.lows)]),
+            folded("minimum", [lasts[last], *map(value, inside.highs)]),
+            tuple(map(value, inside.where)),
+            put(inside.body),
+            together=together,
+        )
+        alone = {p.name for p in kernel.params if isinstance(p, ArrayParam) and p.restrict}
+        row = of_row.parted(
+            items[last], ends, inner, put(rows.body), is_repeatable(rows.body, alone),
+            put(skipped_outside(rows.body, (FENCE,))),
+        )  # fmt: skip
     for d in reversed(range(last)):
         end = Binary(INT64, "add", lasts[d], _ONE)
         row = (For(items[d].name, firsts[d], end, _ONE, row),)

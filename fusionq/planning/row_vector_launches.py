@@ -1,0 +1,79 @@
+"""Launches whose work-groups go along rows, several vectors of one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import ceil
+
+from fusionq.analysis.list_validity import ListValidity
+from fusionq.analysis.submission import Submission
+from fusionq.base.target import CODE_LIMITS, Target
+from fusionq.codegen.along_rows import Rows, jammed_rows, rows_of
+from fusionq.codegen.jammed_loops import JammedLoops
+from fusionq.ir.nodes import For, Kernel
+from fusionq.ir.walk import statements
+from fusionq.planning.cost import tile_seconds
+from fusionq.planning.item_work import item_work
+from fusionq.planning.jammed_launches import is_plain, lengths_of
+from fusionq.planning.known_values import KnownValues, launch_sizes
+from fusionq.planning.plan import StagePlan
+from fusionq.planning.split_launches import guards_of
+
+FEWEST_STEPS = 2
+"""Of several vectors in a row: what is left of it is done by one vector at a time."""
+
+
+class RowVectorLaunches:
+    """The launches of a list of ``submissions`` on ``target``; sizes on which it depends what they
+    are ``validity`` remembers."""
+
+    def __init__(
+        self, submissions: Sequence[Submission], target: Target, validity: ListValidity
+    ) -> None:
+        self._submissions = submissions
+        self._target = target
+        self._validity = validity
+        self._made: dict[int, tuple[Kernel, tuple[JammedLoops, Rows] | None]] = {}
+        """Kernels, by identity, with how several vectors of a row are done, and what one does."""
+
+    def plan(self, stage: StagePlan) -> StagePlan:
+        """``stage``, whose work-groups do several vectors of a row where that is faster."""
+        target, kernel = self._target, stage.kernel
+        if not target.device.jams_rows or not is_plain(stage) or stage.items_at_once:
+            return stage
+        items = stage.range_of(self._submissions)
+        if kernel.ndim != len(items) or not items.size:
+            return stage
+        known = self._made.get(id(kernel))
+        if known is None:
+            known = self._made[id(kernel)] = kernel, _several(kernel, target.sub_group_size)
+        if known[1] is None:
+            return stage
+        several, rows = known[1]
+        if kernel.row_lanes is not None:
+            return replace(stage, vectors_at_once=several.items)
+        sources = dict(zip((p.name for p in kernel.params), stage.sources, strict=True))
+        sizes = replace(launch_sizes(kernel, sources, self._submissions), items=tuple(items))
+        loops = [s for s in statements(rows.inside) if isinstance(s, For)]
+        fewest = CODE_LIMITS.jammed_iterations
+        for extent in lengths_of(loops, sizes):
+            self._validity.are_at_least((extent,), fewest)
+        if max(map(KnownValues(kernel, sizes).trips, loops)) < fewest:
+            return stage
+        length = several.items * target.sub_group_size
+        if not self._validity.are_at_least((items[-1],), FEWEST_STEPS * length):
+            return stage
+        seconds = tile_seconds(item_work(kernel, sizes, target), 0.0, target)
+        least = target.costs.split_saved_seconds * target.throughput_parts
+        if not seconds or not self._validity.are_at_least(tuple(items), ceil(least / seconds)):
+            return stage
+        guards = None if rows.interior is None else guards_of(rows.interior)
+        along = replace(kernel, row_lanes=target.sub_group_size)
+        return replace(stage, kernel=along, vectors_at_once=several.items, guards=guards)
+
+
+def _several(kernel: Kernel, lanes: int) -> tuple[JammedLoops, Rows] | None:
+    rows = rows_of(kernel)
+    several = None if rows is None else jammed_rows(kernel, rows, lanes)
+    return None if rows is None or several is None else (several, rows)
