@@ -67,9 +67,10 @@ def user_line(above: int = 0) -> tuple[str, int, str]:
     return _place_of(user_frame(1 + above))[1]
 
 
-def user_call(above: int = 0) -> Hashable:
-    """Equal for calls of one name on one line of the user's, if that has no other such call."""
-    return _place_of(user_frame(1 + above))[2]
+def call_in(frame: FrameType | None) -> Hashable:
+    """What the call that the user's ``frame`` is at has in common with others: it is equal for
+    calls of one name on one line, if that has no other such call."""
+    return _place_of(frame)[2]
 
 
 def _place_of(frame: FrameType | None) -> tuple[CodeType | None, tuple[str, int, str], Hashable]:

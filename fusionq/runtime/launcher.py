@@ -201,6 +201,10 @@ class Launcher:
         return self._launch(run, run.used(call.memory), call.foreign, call.depends)[0]
 
     def _plain_run(self, entry: KnownSubmission, call: CallArguments) -> PreparedRun:
+        if not entry.is_kept:
+            moved = self.cache.by_sizes.moved(self.backend, entry, call)
+            if moved is not None:
+                return moved
         run, alone = entry.plain, SubmissionList.of([entry], call)
         if run is None or not run.rebind(call.values, alone.operands):
             run = self._new_run(alone, UNFUSED, entry.is_kept)

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
+from types import FrameType
 from weakref import WeakSet
 
 from fusionq.backends.base import DeviceEvent
@@ -206,21 +207,26 @@ class QueueState:
         self, key: tuple[object, ...], kernel: object, range: object, args: Sequence[object]
     ) -> KnownSubmission:
         """Check a new submission, for the user's call that is at work."""
-        entry = self._admitted(key, kernel, range, args)
-        frame = user_frame()
+        frame = user_frame(1)  # this is called by a method of the user's queue
+        entry = self._admitted(key, kernel, range, args, frame)
         if frame is not None:
             entry.code, entry.instruction = frame.f_code, frame.f_lasti
         return entry
 
     def _admitted(
-        self, key: tuple[object, ...], kernel: object, range: object, args: Sequence[object]
+        self,
+        key: tuple[object, ...],
+        kernel: object,
+        range: object,
+        args: Sequence[object],
+        frame: FrameType | None,
     ) -> KnownSubmission:
         if self.closed:
             raise FusionStateError(
                 f"{user_span()}: submit on a closed queue; make a new FusionQueue"
             )
         cache = self.launcher.cache
-        like = cache.templates.like(key, range, args)
+        like = cache.templates.like(key, range, args, frame)
         if like is not None:
             cache.add_repeated(key, like)
             return like
@@ -229,7 +235,7 @@ class QueueState:
             from fusionq.submission.admission import admit
 
         entry = admit(self.launcher.backend, kernel, range, args, timings, self.error_model)
-        cache.templates.add(key, args, entry)
+        cache.templates.add(key, args, entry, frame)
         cache.add_known(key, entry)
         return entry
 

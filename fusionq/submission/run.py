@@ -124,6 +124,7 @@ class PreparedRun:
         "bound_values",
         "built",
         "cache",
+        "given",
         "is_persistent",
         "is_trial",
         "is_unfused",
@@ -195,8 +196,8 @@ class PreparedRun:
         """The launches of a run that ``elsewhere`` gave."""
         self.scheduling: set[int] = set()
         """The scalar arguments that a persistent kernel's schedule was made for."""
-        self.storages: list[weakref.ref[Storage]] = []
-        """Those that the launches use."""
+        self.storages: list[weakref.ref[Storage]] | None = []
+        """Those that the launches use; None where nobody has looked."""
         self.addresses: tuple[int | None, ...] = ()
         """Where those were when the launches were prepared."""
         self.moves = 0
@@ -208,6 +209,8 @@ class PreparedRun:
         """Whether that has to be asked which run is next."""
         self.profiled = False
         """Whether its kernels record times."""
+        self.given: PreparedRun | None = None
+        """What ``elsewhere`` gave last, which serves the next list if nobody else has it."""
         self.prepared_in = 0.0
         """Seconds that the host took for it, if that comes again with each list of its kind; 0 when
         it has been launched."""
@@ -245,6 +248,7 @@ class PreparedRun:
                 return None
             launches.append(copy)
         other = object.__new__(PreparedRun)
+        other.given = None
         other.built, other.stage_of, other.used = self.built, self.stage_of, self.used
         other.is_unfused = self.is_unfused
         other.submissions_of, other.cache, other.timings = submissions, "memory", timings
@@ -266,6 +270,25 @@ class PreparedRun:
         other.move(backend, memory, places, addresses)
         other.is_in(memory)
         return other
+
+    def serve(
+        self,
+        like: PreparedRun,
+        backend: Backend,
+        memory: Sequence[object],
+        places: Sequence[ArrayPlace],
+        addresses: list[int | None],
+        submissions: Callable[[], tuple[Submission, ...]],
+        timings: dict[str, float],
+    ) -> None:
+        """Be what ``elsewhere`` of ``like`` gives, as this has been for a list that nobody has any
+        longer.  The scalars are those of that one."""
+        self.submissions_of, self.timings, self.adaptive = submissions, timings, like.adaptive
+        self.last_use, self.rebinds, self.is_trial, self.prepared_in = 0, 0, False, 0.0
+        if len(self.launches) > 1 or self.one is not None:
+            self.has_launches(backend, self.launches)
+        self.move(backend, memory, places, addresses)
+        self.storages, self.moves = None, Storage.moves
 
     def move(
         self,
@@ -319,7 +342,7 @@ class PreparedRun:
         """Whether the storages are where they were when the launches were prepared."""
         if self.moves == Storage.moves:
             return True
-        in_place = all(
+        in_place = self.storages is not None and all(
             storage is None or storage.address == address
             for reference, address in zip(self.storages, self.addresses, strict=True)
             for storage in (reference(),)

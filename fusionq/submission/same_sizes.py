@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from sys import getrefcount
+from types import SimpleNamespace
+from typing import NamedTuple, Protocol
 
-from fusionq.analysis.submission import ArrayPlace
+from fusionq.analysis.submission import ArrayPlace, Operands
 from fusionq.backends.base import Backend
 from fusionq.base.errors import DeviceError
-from fusionq.base.options import FusionOptions
+from fusionq.base.options import UNFUSED, FusionOptions
 from fusionq.memory.foreign_array import byte_bounds
 from fusionq.memory.storage import Storage
 from fusionq.submission.known import KnownSubmission
 from fusionq.submission.pending import SubmissionList
-from fusionq.submission.run import PreparedRun, RunChooser
+from fusionq.submission.run import CallArguments, PreparedRun, RunChooser
 from fusionq.submission.separate_launches import SeparateLaunches
 
 
@@ -70,6 +72,29 @@ class RunsBySizes:
             if pending.alike is None:  # else it is to run by what all of its kind have
                 pending.kind = None
 
+    def moved(
+        self, backend: Backend, entry: KnownSubmission, call: CallArguments
+    ) -> PreparedRun | None:
+        """What ``run_for`` gives for a submission by itself which nobody keeps, where there is a
+        run for its kind; None where there is none, or more is to be asked."""
+        own, memory, values = entry.deferred.operands, call.memory, call.values
+        try:
+            found = sharing(backend, own.places, memory)
+            if found is None:
+                return None
+            shared, addresses = found
+            run = self._runs.get((UNFUSED, (shared, entry.sized or entry)))
+            if run is None or run.is_trial:
+                return None
+            run.move(backend, memory, own.places, addresses)
+        except DeviceError:  # of which preparing says more
+            return None
+
+        def submissions() -> list[Operands]:
+            return [Operands(own.form, own.range, own.places, values)]
+
+        return run if not values or run.rebind(values, submissions) else None
+
     def _run_of(
         self,
         kind: ListKind | None,
@@ -89,7 +114,7 @@ class RunsBySizes:
         elif run is not None:
             try:
                 if is_kept:
-                    found = elsewhere(run, backend, pending, places, addresses)
+                    found = _given(run, backend, pending, places, addresses)
                 else:
                     run.move(backend, pending.memory, places, addresses)
                     found = run
@@ -192,6 +217,39 @@ def elsewhere(
     submitted = pending.submitted()
     return run.elsewhere(backend, pending.memory, places, addresses, submitted, admission)
 
+
+def _given(
+    run: PreparedRun,
+    backend: Backend,
+    pending: SubmissionList,
+    places: Sequence[ArrayPlace],
+    addresses: list[int | None],
+) -> PreparedRun | None:
+    """As ``elsewhere``, by the launches that were given last where the list that had them is gone,
+    as lists of temporaries mostly are before the next one ends."""
+    if run.given is not None and _holders(run) == _ALONE and not run.is_persistent:
+        timings, submitted = dict(pending.admission), pending.submitted()
+        run.given.serve(run, backend, pending.memory, places, addresses, submitted, timings)
+    else:
+        run.given = elsewhere(run, backend, pending, places, addresses)
+    return run.given
+
+
+def _holders(run: _Giving) -> int:
+    """How many have what ``run`` has given."""
+    return getrefcount(run.given)
+
+
+class _Giving(Protocol):
+    """The part of a run that ``_holders`` asks."""
+
+    @property
+    def given(self) -> object:
+        """What it has given last."""
+
+
+_ALONE = _holders(SimpleNamespace(given=object()))
+"""Where nobody has it but that run."""
 
 _byte_bounds = lru_cache(1024)(byte_bounds)
 

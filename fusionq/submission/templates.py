@@ -7,12 +7,13 @@ Programs that make their temporaries anew at each call submit nothing else.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from fusionq.analysis.submission import ArrayPlace, Operands, ScalarValue
-from fusionq.base.call_site import user_call
+from fusionq.base.call_site import call_in
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.accessor import AccessorArgument
@@ -35,13 +36,20 @@ class Templates:
         self._sized: dict[Hashable, KnownSubmission] = {}
         """By form and sizes; none is empty."""
 
-    def add(self, key: tuple[object, ...], args: Sequence[object], entry: KnownSubmission) -> None:
-        """Remember a submission that has been checked; ``key`` is what ``submit`` knows it by."""
+    def add(
+        self,
+        key: tuple[object, ...],
+        args: Sequence[object],
+        entry: KnownSubmission,
+        frame: FrameType | None,
+    ) -> None:
+        """Remember a submission that has been checked; ``key`` is what ``submit`` knows it by,
+        ``frame`` the user's who called that."""
         if entry.apart:  # other arrays may overlap elsewhere
             return
         submission = entry.submission
         places: list[ArrayPlace] = []
-        found = _key(user_call(above=3), key, submission.range, args, places, [])
+        found = _key(call_in(frame), key, submission.range, args, places, [])
         if found is not None:
             like = found[0], _order(submission.range, places)
             _add(self._entries, like, entry, self._capacity)
@@ -49,17 +57,21 @@ class Templates:
                 _add(self._sized, found, entry, self._capacity)
 
     def like(
-        self, key: tuple[object, ...], range: object, args: Sequence[object]
+        self,
+        key: tuple[object, ...],
+        range: object,
+        args: Sequence[object],
+        frame: FrameType | None,
     ) -> KnownSubmission | None:
         """The submission, checked, where what is known of one like it serves it too; else None.
-        For ``submit``, three calls farther up."""
+        Arguments as of ``add``."""
         space = range_or_none(range)
         if space is None or not self._entries:
             return None
         places: list[ArrayPlace] = []
         values: list[ScalarValue] = []
         try:
-            found = _key(user_call(above=3), key, space, args, places, values)
+            found = _key(call_in(frame), key, space, args, places, values)
             if found is None:
                 return None
             sized = self._sized.get(found)

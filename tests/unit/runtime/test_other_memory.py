@@ -287,3 +287,69 @@ def test_memory_that_cannot_be_had_is_told_by_name(queue, monkeypatch):
     monkeypatch.setattr(queue._state.launcher.backend, "allocate", refuse)
     with pytest.raises(fq.DeviceError, match=r"argument 'out'.*there is no memory"):
         queue.submit(scaled, 16, a, np.float32(2), out)
+
+
+def test_launches_of_lists_that_nobody_has_serve_the_next(queue):
+    source = np.arange(50, dtype=np.float32)
+
+    def block(k: int) -> tuple[fq.Fusion, fq.Buffer]:
+        out = fq.Buffer(50, np.float32)
+        a, b = fq.Buffer(source), fq.Buffer(source + k)
+        return chain(queue, 50, a, b, fq.Buffer(50, np.float32), out, k + 0.5), out
+
+    def given() -> object:
+        (run,) = queue._state.launcher.cache.by_sizes._runs.values()
+        return run.given
+
+    for k in range(5):
+        fusion, out = block(k)
+        assert np.array_equal(out.numpy(), source * np.float32(k + 0.5) + source + k)
+        del fusion
+    first = id(given())
+    for k in range(5):
+        fusion, out = block(k)
+        del fusion
+        assert np.array_equal(out.numpy(), source * np.float32(k + 0.5) + source + k)
+        assert id(given()) == first
+    kept = [block(k) for k in range(4)]
+    runs = [fusion._list.run for fusion, _ in kept]
+    assert len({id(run) for run in runs}) == 4
+    for k, (fusion, out) in enumerate(kept):
+        out.write(np.zeros(50, np.float32))
+        fusion.replay().wait()
+        assert np.array_equal(out.numpy(), source * np.float32(k + 0.5) + source + k)
+        assert len(fusion.report.submissions) == 2
+    events = [fusion.event for fusion, _ in kept]
+    reports = [fusion.report for fusion, _ in kept]
+    texts = [str(report) for report in reports]
+    del kept, fusion, runs
+    for k in range(3):
+        _, out = block(k)
+        assert np.array_equal(out.numpy(), source * np.float32(k + 0.5) + source + k)
+    assert [str(report) for report in reports] == texts
+    for event in events:
+        event.wait()
+
+
+def test_a_submissions_event_keeps_the_launches_of_its_list(queue):
+    source, held = np.arange(9, dtype=np.float32), []
+    for _ in range(6):
+        a, out = fq.Buffer(source), fq.Buffer(9, np.float32)
+        with fq.fusion(queue):
+            held.append(queue.submit(scaled, 9, a, 2.0, a))
+            queue.submit(added, 9, a, a, out)
+        assert np.array_equal(out.numpy(), 4 * source)
+    assert len({id(event._list.run) for event in held}) == 6
+
+
+def test_launches_that_serve_again_where_memory_has_moved(queue):
+    source = np.arange(20, dtype=np.float32)
+    for k in range(8):
+        a, out = fq.Buffer(source), fq.Buffer(20, np.float32)
+        f = chain(queue, 20, a, a, fq.Buffer(20, np.float32), out, 2.0)
+        if k > 5:
+            type(a._storage).moves += 1
+            out.write(np.zeros(20, np.float32))
+            f.replay().wait()
+        assert np.array_equal(out.numpy(), 3 * source)
+        del f
