@@ -79,6 +79,10 @@ class Allocation(Protocol):
     def zero(self) -> None:
         """Set all bytes to zero."""
 
+    def free_after(self, event: DeviceEvent) -> bool:
+        """Have it freed, by who knows nobody else that uses it, when ``event`` has come, without a
+        wait for that; False, and nothing done, where that has to be waited for."""
+
 
 class MemoryHome(Protocol):
     """Where memory is: a device, or a backend on it."""
@@ -278,11 +282,12 @@ class Backend(Protocol):
     def allocate(self, nbytes: int) -> Allocation:
         """New memory, contents undefined; DeviceError if there is not enough."""
 
-    def fill(
-        self, memory: Allocation, contents: npt.NDArray[np.uint8] | None = None
-    ) -> DeviceEvent | None:
-        """Give new memory, allocated here, ``contents``, which nobody changes any more, or zeros,
-        before what is launched here from now on; the event of that, None where it has them."""
+    def filled(
+        self, nbytes: int, contents: npt.NDArray[np.uint8] | None = None
+    ) -> tuple[Allocation, DeviceEvent | None]:
+        """New memory that has ``contents``, which nobody changes any more, or zeros, before what is
+        launched here from now on; the event of that, None where it has them.  DeviceError as of
+        ``allocate``."""
 
     def trim(self) -> None:
         """Give back the memory that is kept for later allocations."""

@@ -7,6 +7,8 @@ import ctypes
 import numpy as np
 import numpy.typing as npt
 
+from fusionq.backends.base import DeviceEvent
+
 
 class HostVisible:
     """The operations of an ``Allocation`` by way of ``host_view``."""
@@ -42,3 +44,7 @@ class HostVisible:
     def zero(self) -> None:
         """Set all bytes to zero."""
         self.host_view().fill(0)
+
+    def free_after(self, event: DeviceEvent) -> bool:
+        """False: arrays of the host may share it."""
+        return False

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
 from fusionq.backends.base import Allocation
 
+_Memory = TypeVar("_Memory", bound=Allocation)
 
-def fill_now(memory: Allocation, contents: npt.NDArray[np.uint8] | None = None) -> None:
-    """Give it ``contents``, zeros for None; when this returns it has them."""
+
+def filled_now(
+    memory: _Memory, contents: npt.NDArray[np.uint8] | None = None
+) -> tuple[_Memory, None]:
+    """``memory``, which has ``contents``, zeros for None, when this returns; see
+    ``Backend.filled``."""
     if contents is None:
         memory.zero()
     else:
         memory.write(contents)
+    return memory, None

@@ -71,14 +71,13 @@ class ControlMemory:
         self, backend: Backend, name: str, labels: Sequence[str], plan: Schedule, target: Target
     ) -> None:
         self._backend, self._name, self._labels, self._plan = backend, name, labels, plan
-        self.schedule = backend.allocate(plan.words.nbytes)
-        backend.fill(self.schedule, plan.words.view(np.uint8))
-        self.memory = backend.allocate(plan.control_words * 4)
+        self.schedule, _ = backend.filled(plan.words.nbytes, plan.words.view(np.uint8))
+        self.memory, filled = backend.filled(plan.control_words * 4)
         idle = target.idle_checks * target.polls_between_checks
         self.stalls = _StallRecord(self.memory, target.control_line, min(idle, target.spin_limit))
         self.epoch = 0
         """That of the latest launch."""
-        self.last: DeviceEvent | None = backend.fill(self.memory)
+        self.last: DeviceEvent | None = filled
         """The event of the latest launch; before one, of what fills the memory."""
         self._life = _Life()
         self._in_doubt = False

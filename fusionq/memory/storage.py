@@ -155,9 +155,9 @@ class Storage:
         with LOCK:
             if self.address is not None:
                 return
-            allocation = backend.allocate(max(self.nbytes, 1))
-            filled = backend.fill(allocation) if zeros else None
-            self._place(allocation, backend, filled)
+            nbytes = max(self.nbytes, 1)
+            found = backend.filled(nbytes) if zeros else (backend.allocate(nbytes), None)
+            self._place(*found, backend)
             self._tell_watchers()
 
     def make_reachable(self, backend: Backend) -> int:
@@ -176,7 +176,7 @@ class Storage:
         return self.address
 
     def _place(
-        self, allocation: Allocation, backend: Backend, filled: DeviceEvent | None
+        self, allocation: Allocation, filled: DeviceEvent | None, backend: Backend
     ) -> None:
         """The memory is that of ``allocation`` from now on; ``filled``: when it has its contents,
         None if it has."""
@@ -209,7 +209,7 @@ class Storage:
         """Copy the contents to memory that ``backend`` reaches, and let the old memory go."""
         with LOCK:
             self.wait()
-            old, new = self._allocation, backend.allocate(max(self.nbytes, 1))
+            old, nbytes = self._allocation, max(self.nbytes, 1)
             assert old is not None
             view = old.host_view()
             if view is None:
@@ -217,8 +217,9 @@ class Storage:
                 old.read(view)
             contents, filled = view[: self.nbytes], None
             if self._shared is None or self._shared() is None:
-                filled = backend.fill(new, contents)
+                new, filled = backend.filled(nbytes, contents)
             else:  # others may write to the old memory
+                new = backend.allocate(nbytes)
                 new.write(contents)
                 warn(
                     f"a Buffer moves to {backend.info.name}, which cannot reach the memory that "
@@ -227,7 +228,7 @@ class Storage:
                     ArrayDetached,
                 )
             self._shared = None
-            self._place(new, backend, filled)
+            self._place(new, filled, backend)
             if self._is_bound:
                 Storage.moves += 1
                 CHANGES.latest = object()
@@ -295,11 +296,13 @@ class Storage:
 
     def __del__(self) -> None:
         self._tell_watchers()
-        if self.last_event is not None:
+        event, allocation = self.last_event, self._allocation
+        if event is not None:
             # A lost device has been said; at the end of the process what asks of stalls is gone.
             gone = (ImportError,) if sys.is_finalizing() else ()
             with suppress(DeviceLost, *gone):
-                keep_until_run(self.last_event, self._allocation, self._adopted)
+                if allocation is None or not allocation.free_after(event):
+                    keep_until_run(event, allocation, self._adopted)
 
 
 class Ownership:

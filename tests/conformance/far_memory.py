@@ -78,6 +78,9 @@ class FarAllocation:
     def zero(self) -> None:
         self._near.zero()
 
+    def free_after(self, event: DeviceEvent) -> bool:
+        return False
+
     def _check(self, offset: int, nbytes: int) -> None:
         assert 0 <= offset <= offset + nbytes <= max(self.nbytes, 1)
 

@@ -102,11 +102,11 @@ class Memory:
 
 
 class Lists:
-    """The lists of one ``seed``: all have the same steps.  ``large``: work-items of a list, which
-    some have."""
+    """The lists of one ``seed``: all have the same steps, on one of ``queues`` each.  ``large``:
+    work-items of a list, which some have."""
 
-    def __init__(self, queue: fq.FusionQueue, seed: int, large: int = 0) -> None:
-        self._queue = queue
+    def __init__(self, queues: Sequence[fq.FusionQueue], seed: int, large: int = 0) -> None:
+        self._queues = queues
         self._random = random.Random(seed)
         chance = self._random
         self._large = large if large and chance.random() < 0.15 else 0
@@ -169,11 +169,12 @@ class Lists:
         for number in range(len(self._temporary)):
             memories.append(self._memory(number, size, memories))
         factors = [np.float32(chance.choice((0.5, 0.25, -1.0, 3.0))) for _ in self._steps]
+        queue = chance.choice(self._queues)
         if self._is_plain:
-            self._submit(memories, starts, size, factors)
+            self._submit(queue, memories, starts, size, factors)
         else:
-            with fq.fusion(self._queue, strategy=self._strategy) as fusion:
-                self._submit(memories, starts, size, factors)
+            with fq.fusion(queue, strategy=self._strategy) as fusion:
+                self._submit(queue, memories, starts, size, factors)
             self._fusions.append((fusion, memories, starts, size, factors))
             del self._fusions[: -chance.randint(1, 4)]
         self._by_numpy(memories, starts, size, factors)
@@ -199,13 +200,15 @@ class Lists:
         if not temporary:
             self._kept.append(made)
             if len(self._kept) > 12:
-                self.check()
+                if chance.random() < 0.5:  # else they die while their launches run
+                    self.check()
                 self._kept = self._kept[-chance.randint(0, 6) :]
                 self._fusions.clear()
         return made
 
     def _submit(
         self,
+        queue: fq.FusionQueue,
         memories: Sequence[Memory],
         starts: Sequence[int],
         size: int,
@@ -222,7 +225,7 @@ class Lists:
             given.append(arrays[step.writes])
             if step.kind.kernel is increased:
                 given.append(factor)
-            self._queue.submit(step.kind.kernel, size, *given)
+            queue.submit(step.kind.kernel, size, *given)
 
     def _by_numpy(
         self,

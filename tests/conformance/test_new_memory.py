@@ -12,9 +12,10 @@ from tests.conformance.new_memory import Lists
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_random_lists(queue: fq.FusionQueue, seed: int) -> None:
-    with np.errstate(all="ignore"), warnings.catch_warnings():
+def test_random_lists(queue: fq.FusionQueue, target: str, seed: int) -> None:
+    large = 1 << 19 if queue.device.kind == "gpu" else 0
+    with np.errstate(all="ignore"), warnings.catch_warnings(), fq.FusionQueue(target) as other:
         warnings.simplefilter("ignore", fq.FusionAborted)
-        lists = Lists(queue, seed, large=1 << 19 if queue.device.kind == "gpu" else 0)
+        lists = Lists([queue, other] if seed % 3 else [queue], seed, large)
         lists.run(7)
     assert lists.compared

@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fusionq.backends.block_pool import BlockPool
+from fusionq.backends.base import DeviceEvent
+from fusionq.backends.block_pool import BlockPool, clear_all_pools
 from fusionq.backends.cuda.devices import Device
 from fusionq.backends.cuda.faults import faults_named
 from fusionq.backends.cuda.pinned import pinned_bytes
 from fusionq.backends.cuda.runtime import CudaError, checked, load_driver
+from fusionq.backends.wrapped_event import WrappedEvent
 from fusionq.base.errors import DeviceError
 
 LARGEST_KEPT = 1 << 20
@@ -60,9 +63,7 @@ class Pool:
         try:
             return self._allocated(nbytes)
         except CudaError:
-            if not self.blocks.kept_bytes:
-                raise
-        self.blocks.clear()
+            clear_all_pools()
         return self._allocated(nbytes)
 
     def _allocated(self, nbytes: int) -> int:
@@ -73,12 +74,7 @@ class Pool:
 
     def free(self, address: int) -> None:
         """Take memory back that no launch uses any longer; for finalizers."""
-        try:
-            self.device.make_current()
-            driver = load_driver()
-            driver.cuMemFreeAsync(driver.CUdeviceptr(address), self.stream)
-        except Exception:  # at the end of the process the driver, or this module, may be gone
-            return
+        _free_on(self.device, self.stream, address)
 
     def finish(self) -> None:
         """Block until what the pool's stream was asked for has happened."""
@@ -91,11 +87,58 @@ def pool(device: Device) -> Pool:
     return Pool(device)
 
 
+class FreedInOrder:
+    """Blocks of a pool that launches of one stream may still use: what is given to that stream from
+    now on runs behind these, and may have them."""
+
+    def __init__(self, device: Device, native_stream: Any) -> None:
+        self.device, self._native_stream = device, native_stream
+        self._blocks = BlockPool(LARGEST_KEPT, MOST_KEPT, partial(_free_on, device, native_stream))
+
+    @property
+    def is_captured(self) -> bool:
+        """Whether somebody records what the stream is given; also where that cannot be told."""
+        driver = load_driver()
+        self.device.make_current()
+        status, captured = driver.cuStreamIsCapturing(self._native_stream)
+        return bool(status or captured)
+
+    def take(self, nbytes: int) -> CudaAllocation | None:
+        """``nbytes`` for what the stream is given next, and for others when that has run; None
+        where there is none."""
+        size = self._blocks.size_for(nbytes)
+        address = None if size is None else self._blocks.take(size)
+        if address is None:
+            return None
+        return CudaAllocation(pool(self.device), address, nbytes, None, size)
+
+    def give(self, address: int, size: int | None) -> None:
+        """Memory that launches of the stream are the last to use; ``size``: of a block."""
+        if size is None:
+            _free_on(self.device, self._native_stream, address)
+        else:
+            self._blocks.give(address, size)
+
+    def clear(self) -> None:
+        """Give all of it back to the driver, behind what the stream has been given."""
+        self._blocks.clear()
+
+
+def _free_on(device: Device, native_stream: Any, address: int) -> None:
+    """Take memory back when a stream has run what it has been given so far; for finalizers."""
+    try:
+        device.make_current()
+        driver = load_driver()
+        driver.cuMemFreeAsync(driver.CUdeviceptr(address), native_stream)
+    except Exception:  # at the end of the process the driver, or this module, may be gone
+        return
+
+
 class CudaAllocation:
     """Memory of a GPU, which the host does not see: of the pool, whose next user may have it
     without asking if it has ``size``, or of an ``owner``, which keeps it."""
 
-    __slots__ = ("_owner", "_pool", "_size", "address", "nbytes")
+    __slots__ = ("_is_freed", "_owner", "_pool", "_size", "address", "nbytes")
 
     usm_interface: dict[str, Any] | None = None
     """It is no USM."""
@@ -113,6 +156,7 @@ class CudaAllocation:
         self.nbytes = nbytes
         self._owner = owner
         self._size = size
+        self._is_freed = False
 
     @property
     def gpu(self) -> int:
@@ -163,6 +207,23 @@ class CudaAllocation:
                 zeros = driver.cuMemsetD8Async(self.address, 0, self.nbytes, self._pool.stream)
                 checked("zeros on the GPU", zeros)
 
+    def free_after(self, event: DeviceEvent) -> bool:
+        """In the order of the event's stream; False for an owner's memory, for events of others,
+        and while somebody records what that stream is given."""
+        while isinstance(event, WrappedEvent):
+            event = event.inner
+        stream: Any = getattr(event, "stream", None)
+        freed = getattr(stream, "freed", None)
+        if self._is_freed or self._owner is not None or not isinstance(freed, FreedInOrder):
+            return False
+        if stream.completed >= event.number:  # type: ignore[attr-defined]  # an event of a stream
+            return False  # and nobody has to wait
+        if freed.device is not self._pool.device or freed.is_captured:
+            return False
+        self._is_freed = True
+        freed.give(self.address, self._size)
+        return True
+
     @contextlib.contextmanager
     def _operation(self, doing: str) -> Iterator[Any]:
         """The driver, for an operation on the pool's stream, which has happened at the end of the
@@ -173,9 +234,12 @@ class CudaAllocation:
             self._pool.finish()
 
     def __del__(self) -> None:
+        if self._is_freed or self._owner is not None:
+            return
+        self._is_freed = True
         if self._size is not None:
             self._pool.blocks.give(self.address, self._size)
-        elif self._owner is None:
+        else:
             self._pool.free(self.address)
 
 

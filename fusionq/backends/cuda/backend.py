@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from fusionq.backends.base import (
     Abilities,
-    Allocation,
     Binding,
     KeptProgram,
     PreparedLaunch,
@@ -26,7 +25,7 @@ from fusionq.backends.cuda.program import CudaProgram, build, restored
 from fusionq.backends.cuda.repeated import RepeatedLaunches
 from fusionq.backends.cuda.runtime import checked, load_driver
 from fusionq.backends.cuda.streams import stream_of
-from fusionq.backends.new_memory import fill_now
+from fusionq.backends.new_memory import filled_now
 from fusionq.base.errors import DeviceError
 from fusionq.base.interned import interned_by_identity
 from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape
@@ -94,19 +93,21 @@ class CudaBackend:
         with self._stream.errors_named("allocating memory"):
             return allocate(self.device, nbytes)
 
-    def fill(
-        self, memory: Allocation, contents: npt.NDArray[np.uint8] | None = None
-    ) -> CudaEvent | None:
-        """On the stream, but for large contents, and while others record what that is given."""
+    def filled(
+        self, nbytes: int, contents: npt.NDArray[np.uint8] | None = None
+    ) -> tuple[CudaAllocation, CudaEvent | None]:
+        """Filled on the stream, but for large contents, and while others record what that is
+        given; of memory that launches there may still use, if there is some."""
         stream, driver = self._stream, load_driver()
-        stream.device.make_current()
-        status, is_captured = driver.cuStreamIsCapturing(stream.native)
         is_large = contents is not None and contents.size > LARGEST_IN_ORDER
-        if status or is_captured or is_large or stream.kept_are_many:
-            fill_now(memory, contents)
-            return None
+        if is_large or stream.freed.is_captured:
+            return filled_now(self.allocate(nbytes), contents)
+        if contents is not None:
+            stream.let_keep()
+        memory = stream.freed.take(nbytes) or self.allocate(nbytes)
+        status: Any = 0
         if contents is None:
-            (status,) = driver.cuMemsetD8Async(memory.address, 0, memory.nbytes, stream.native)
+            (status,) = driver.cuMemsetD8Async(memory.address, 0, nbytes, stream.native)
         elif contents.size:
             source, _ = contents.__array_interface__["data"]
             filled = driver.cuMemcpyHtoDAsync
@@ -117,11 +118,12 @@ class CudaBackend:
         event = CudaEvent(stream, stream.launched("the filling of new memory"), None)
         if contents is not None:
             stream.keep(event.number, contents)
-        return event
+        return memory, event
 
     def trim(self) -> None:
         """Give back the small blocks that are kept for later allocations; the driver keeps memory,
         too."""
+        self._stream.freed.clear()
         pool(self.device).blocks.clear()
 
     def build(self, kernel: Kernel, fp: FloatMode) -> CudaProgram:

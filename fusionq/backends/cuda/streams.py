@@ -8,6 +8,7 @@ from collections.abc import Hashable
 from contextlib import AbstractContextManager
 from typing import Any
 
+from fusionq.backends.cuda.allocation import FreedInOrder
 from fusionq.backends.cuda.devices import Device, device
 from fusionq.backends.cuda.faults import faults_named
 from fusionq.backends.cuda.runtime import checked, load_driver
@@ -60,6 +61,8 @@ class Stream:
             self.native = driver.CUstream(handle)
         self.handle = _handle_of(int(self.native))
         """CUDA's number of it."""
+        self.freed = FreedInOrder(device, self.native)
+        """Memory whose last users were launched here."""
         device.streams.add(self)
 
     def launched(self, kernel: str) -> int:
@@ -77,10 +80,10 @@ class Stream:
             kept.popleft()
         kept.append((number, what))
 
-    @property
-    def kept_are_many(self) -> bool:
-        """Whether nobody has waited for very many such launches."""
-        return len(self._kept) >= MOST_KEPT and not self.is_idle
+    def let_keep(self) -> None:
+        """Wait where nobody has waited for very many such launches."""
+        if len(self._kept) >= MOST_KEPT:
+            self.wait()
 
     def repeats(self, kernel: str) -> None:
         """Launches of ``kernel`` follow that are counted in ``submitted``, and nothing else."""
@@ -174,6 +177,8 @@ class Stream:
         return faults_named(self.device, doing)
 
     def __del__(self) -> None:
+        if hasattr(self, "freed"):
+            self.freed.clear()
         if self.is_own and hasattr(self, "native"):
             try:
                 self.device.make_current()

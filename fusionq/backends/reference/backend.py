@@ -19,7 +19,7 @@ from fusionq.backends.base import (
     Program,
     ResidentWorkers,
 )
-from fusionq.backends.new_memory import fill_now
+from fusionq.backends.new_memory import filled_now
 from fusionq.backends.reference.checked_arrays import HostAllocation
 from fusionq.backends.reference.compile import compile_kernel
 from fusionq.backends.reference.launch import ReferenceLaunch, ReferenceProgram
@@ -95,9 +95,11 @@ class ReferenceBackend:
         """Page-aligned host memory, contents undefined; DeviceError if there is not enough."""
         return HostAllocation(nbytes)
 
-    def fill(self, memory: Allocation, contents: npt.NDArray[np.uint8] | None = None) -> None:
-        """At once."""
-        fill_now(memory, contents)
+    def filled(
+        self, nbytes: int, contents: npt.NDArray[np.uint8] | None = None
+    ) -> tuple[Allocation, None]:
+        """Has its contents at once."""
+        return filled_now(self.allocate(nbytes), contents)
 
     def trim(self) -> None:
         """No memory is kept."""

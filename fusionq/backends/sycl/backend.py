@@ -18,7 +18,7 @@ from fusionq.backends.base import (
     Program,
     ResidentWorkers,
 )
-from fusionq.backends.new_memory import fill_now
+from fusionq.backends.new_memory import filled_now
 from fusionq.backends.sycl.binary import code_generation_settings
 from fusionq.backends.sycl.devices import device_target
 from fusionq.backends.sycl.launch import LaunchOrder, SyclLaunch
@@ -76,9 +76,11 @@ class SyclBackend:
         """USM shared memory, contents undefined; DeviceError if there is not enough."""
         return allocate(self.sycl_queue, nbytes, self._pool)
 
-    def fill(self, memory: Allocation, contents: npt.NDArray[np.uint8] | None = None) -> None:
-        """At once."""
-        fill_now(memory, contents)
+    def filled(
+        self, nbytes: int, contents: npt.NDArray[np.uint8] | None = None
+    ) -> tuple[Allocation, None]:
+        """Has its contents at once."""
+        return filled_now(self.allocate(nbytes), contents)
 
     def trim(self) -> None:
         """Give back the memory that is kept for later allocations."""

@@ -41,9 +41,12 @@ class FakeDriver:
         self._real = real
         self._done = real.CUresult.CUDA_SUCCESS
         self._functions: list[str] = []
+        self._streams = 0
         self._graphs: list[list[Launched]] = [[]]
         self.memory: dict[int, Any] = {}
         """What is allocated, by its address."""
+        self.freed: list[tuple[int, int]] = []
+        """What was, with the stream in whose order it was."""
         self.most_bytes: int | None = None
         """How much there is."""
         self.lengths: dict[int, int] = {}
@@ -100,7 +103,8 @@ class FakeDriver:
         return self._real.CUcontext(1)
 
     def _StreamCreate(self, flags: Any) -> Any:
-        return self._real.CUstream(4096)
+        self._streams += 1
+        return self._real.CUstream(4096 + self._streams)
 
     def _StreamQuery(self, stream: Any) -> Any:
         return self._real.CUresult.CUDA_ERROR_NOT_READY if self.is_busy else None
@@ -146,6 +150,7 @@ class FakeDriver:
 
     def _MemFreeAsync(self, address: Any, stream: Any) -> None:
         del self.memory[int(address)]
+        self.freed.append((int(address), int(stream)))
 
     def _MemcpyDtoHAsync(self, target: int, source: int, nbytes: int, stream: Any) -> None:
         ctypes.memmove(target, source, nbytes)

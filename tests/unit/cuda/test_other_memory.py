@@ -350,3 +350,60 @@ def test_memory_that_others_see_is_copied_at_once(
     assert type(a._storage).moves == moves  # nobody knew where it was
     shared[:] = 5
     assert a.numpy()[0] == 1
+
+
+def test_temporaries_that_die_are_not_waited_for(
+    gpu_queue: fq.FusionQueue, driver: FakeDriver
+) -> None:
+    """Whoever comes next on their queue has their memory; others have not, before it has run."""
+    backend = gpu_queue._state.launcher.backend
+    with fq.FusionQueue("cuda") as other:
+        other_backend = other._state.launcher.backend
+        backend.trim(), other_backend.trim()
+        for size in (1000, 1 << 19):
+            driver.is_busy = True
+            places = []
+            for _ in range(4):
+                a, out = fq.Buffer(size, np.float32), fq.Buffer(size, np.float32)
+                gpu_queue.submit(scaled, size, a, np.float32(2), out)
+                places.append({address(a), address(out)})
+                asked = driver.calls.get("cuStreamQuery", 0)
+                del a, out
+                gc.collect()
+                assert driver.calls.get("cuStreamQuery", 0) == asked
+            if size == 1000:
+                assert places[1] == places[0]
+                for memory in (other_backend.filled(4000)[0], backend.allocate(4000)):
+                    assert memory.address not in places[0]
+                    assert memory.address in driver.memory
+            else:
+                stream = gpu_queue._state.launcher.backend.native
+                assert (max(places[0]), int(stream)) in driver.freed
+            driver.is_busy = False
+            gpu_queue.wait()
+
+
+def test_memory_goes_back_with_its_queue(driver: FakeDriver) -> None:
+    with fq.FusionQueue("cuda") as queue:
+        driver.is_busy = True
+        a, out = fq.Buffer(1000, np.float32), fq.Buffer(1000, np.float32)
+        queue.submit(scaled, 1000, a, np.float32(2), out)
+        place, stream = address(a), int(queue._state.launcher.backend.native)
+        del a, out
+        driver.is_busy = False
+    del queue
+    gc.collect()
+    assert (place, stream) in driver.freed
+
+
+def test_temporaries_whose_launch_has_run_are_anybody_s(
+    gpu_queue: fq.FusionQueue, driver: FakeDriver
+) -> None:
+    backend = gpu_queue._state.launcher.backend
+    backend.trim()
+    a, out = fq.Buffer(1000, np.float32), fq.Buffer(1000, np.float32)
+    gpu_queue.submit(scaled, 1000, a, np.float32(2), out)
+    gpu_queue.wait()
+    places = {address(a), address(out)}
+    del a, out
+    assert backend.allocate(4000).address in places
