@@ -38,7 +38,8 @@ def sanitize(more: list[str]) -> int:
             "--num-cuda-barriers", "128",
             # A test asks for more memory than there is; that call fails, as it should.
             "--report-api-errors", "no",
-            sys.executable, "-m", "pytest", "-q", "-m", "cuda", "tests/conformance", *more,
+            sys.executable, "-m", "pytest", "-p", "tools.exact_memory", "-q", "-m", "cuda",
+            "tests/conformance", *more,
         ]  # fmt: skip
         codes.append(subprocess.run(command, cwd=ROOT).returncode)
     return max(codes)

@@ -284,7 +284,7 @@ class AdaptiveList:
         self._count(1)
         if self._is_sampled(name):
             if not depends:
-                run.become_one(self._backend)
+                self._may_become_one(run, prepared)
                 self._let_device_tell(run.one)
             return self._sampled(run.launch, depends, before, prepared)
         rest = SAMPLED if run.is_trial else None
@@ -306,14 +306,20 @@ class AdaptiveList:
         timer = RunTimer(record, name)
         try:
             if not depends:
-                run.become_one(self._backend)
+                self._may_become_one(run, prepared)
                 watch = self._backend.stopwatch(run.one)
                 if watch is not None:
-                    return timer.watched(run.launch, watch)
+                    return timer.watched(run.launch, watch, before, prepared)
             return timer.launch(run.launch, depends, before, prepared)
         except BaseException:
             timer.unknown()
             raise
+
+    def _may_become_one(self, run: PreparedRun, prepared: float) -> None:
+        """Let a run that is timed be launched as it will be: as one, unless the next list has
+        launches of its own again, for which the host has ``prepared`` these."""
+        if not prepared:
+            run.become_one(self._backend)
 
     def launch_unfused(
         self, launch: Callable[[], DeviceEvent | None], before: DeviceEvent | None

@@ -61,13 +61,18 @@ class RunTimer:
         return events, last
 
     def watched(
-        self, launch: Launch, watch: Stopwatch
+        self,
+        launch: Launch,
+        watch: Stopwatch,
+        before: DeviceEvent | None = None,
+        prepared: float = 0.0,
     ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
         """As ``launch``, which waits for nobody else, timed by the device."""
+        run = WatchedRun(watch, self, before, prepared)
         watch.start()
         events, last = launch(())
         watch.stop()
-        self._record.events.append(WatchedRun(watch, self))
+        self._record.events.append(run)
         return events, last
 
     def took(self, seconds: float) -> None:

@@ -188,8 +188,7 @@ class Sample:
         self.has_begun = True
         self.left -= 1
         if last is None:
-            if before is not None and not before.complete:
-                prepared = 0.0  # while that ran
+            prepared = _while_idle(prepared, before)
             if depends or not (before is None or _has_ended(before)):
                 return self._left_out(launch, depends)
             begun = clock()
@@ -261,13 +260,16 @@ class Sample:
 
 
 class WatchedSample(Sample):
-    """A sample whose time the device tells."""
+    """A sample whose time the device tells: from its first launch on, so that what the host does
+    between its runs counts if they wait for that; and what it did for the first."""
 
-    __slots__ = ("_watch",)
+    __slots__ = ("_prepared", "_watch")
 
     def __init__(self, runs: int, told: SampleTold, watch: Stopwatch) -> None:
         super().__init__(runs, told, False)
         self._watch = watch
+        self._prepared = 0.0
+        """Seconds for which the host prepared the first run, and the device had nothing to do."""
 
     def launch(
         self,
@@ -276,11 +278,12 @@ class WatchedSample(Sample):
         before: DeviceEvent | None,
         prepared: float = 0.0,
     ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
-        """As ``launch``, of the next run; what the host does counts nowhere."""
+        """As ``launch``, of the next run."""
         self.left -= 1
         if depends:
             return self._left_out(launch, depends)
         if not self.has_begun:
+            self._prepared = _while_idle(prepared, before)
             self._watch.start()
             self.has_begun = True
         events, last = launch(())
@@ -305,19 +308,27 @@ class WatchedSample(Sample):
             return False
         told, self._told = self._told, None
         if seconds >= 0:
-            told.took(seconds)
+            told.took(self._prepared + seconds)
         else:
             told.unknown(False)
         return True
 
 
 class WatchedRun:
-    """A run of no sample, whose time the device tells."""
+    """A run of no sample, whose time the device tells, behind what the host did for it: for so many
+    seconds, when the queue had launched what ends with ``before``, had it ``prepared`` the run."""
 
-    __slots__ = ("_told", "_watch")
+    __slots__ = ("_prepared", "_told", "_watch")
 
-    def __init__(self, watch: Stopwatch, told: Told) -> None:
+    def __init__(
+        self,
+        watch: Stopwatch,
+        told: Told,
+        before: DeviceEvent | None = None,
+        prepared: float = 0.0,
+    ) -> None:
         self._watch, self._told = watch, told
+        self._prepared = _while_idle(prepared, before)
 
     def poll(self) -> bool:
         """Whether it has ended, as far as can be told without waiting."""
@@ -325,10 +336,18 @@ class WatchedRun:
         if seconds is None:
             return False
         if seconds >= 0:
-            self._told.took(seconds)
+            self._told.took(self._prepared + seconds)
         else:
             self._told.unknown(False)
         return True
+
+
+def _while_idle(prepared: float, before: DeviceEvent | None) -> float:
+    """The seconds for which the host has ``prepared`` a run, if the device had nothing to do
+    meanwhile; ``before`` is the event of what the queue launched before."""
+    if not prepared or before is None or before.complete:
+        return prepared
+    return 0.0
 
 
 def _told_by(watch: Stopwatch) -> float | None:

@@ -58,12 +58,15 @@ class Pool:
         return found - self.blocks.kept_bytes
 
     def new(self, nbytes: int) -> int:
-        """The address of ``nbytes`` of it, or of what was kept if there is no more; CudaError if
-        that is not enough either."""
+        """The address of ``nbytes`` of it, or if there is no more, of what was kept, or is freed
+        when launches have run; CudaError if that is not enough either."""
         try:
             return self._allocated(nbytes)
-        except CudaError:
-            clear_all_pools()
+        except CudaError as error:
+            if error.code != "CUDA_ERROR_OUT_OF_MEMORY":
+                raise
+        clear_all_pools()
+        load_driver().cuCtxSynchronize()  # how that ends is for those who wait for launches
         return self._allocated(nbytes)
 
     def _allocated(self, nbytes: int) -> int:

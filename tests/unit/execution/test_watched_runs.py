@@ -99,3 +99,33 @@ def test_a_list_of_nothing_has_no_time() -> None:
     sample = WatchedSample(1, told, watch)
     assert sample.launch(launched(watch, None), (), None)[1] is None
     assert sample.poll() and told.all == [None]
+
+
+class Before:
+    """The event of what the queue launched before."""
+
+    native = None
+
+    def __init__(self, complete: bool) -> None:
+        self.complete = complete
+
+    def wait(self) -> None:
+        """Nobody does."""
+
+    def times(self) -> None:
+        """Not recorded."""
+
+
+@pytest.mark.parametrize("before", [None, Before(True), Before(False)])
+def test_what_the_host_has_prepared_counts_where_the_device_waited_for_it(
+    before: Before | None,
+) -> None:
+    watch, told = Watch(), Told()
+    sample = WatchedSample(2, told, watch)
+    sample.launch(launched(watch), (), before, 4e-5)
+    sample.launch(launched(watch), (), before, 4e-5)  # the device's time has that
+    run = WatchedRun(watch, told, before, 4e-5)
+    watch.known = 3e-5
+    assert sample.poll() and run.poll()
+    expected = 3e-5 if before is not None and not before.complete else 7e-5
+    assert told.all == pytest.approx([expected, expected])
