@@ -34,8 +34,8 @@ def added_in_rows(item: fq.Item, a, b, out):
 
 
 def is_wide(f: fq.Fusion) -> bool:
-    launch = f._list.run.single
-    return launch._function is not None and launch._grid.blocks[0] * launch._grid.threads[0] < N
+    grid = f._list.run.single._form.grid
+    return grid.blocks[0] * grid.threads[0] < N
 
 
 @pytest.mark.parametrize(
