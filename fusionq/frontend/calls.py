@@ -65,20 +65,19 @@ class Calls(GroupOperations):
         callee = self.value(node.func)
         if isinstance(callee, ObjectValue):
             self._refuse_builtin(callee.object, node)
-        for argument in node.args:
-            if isinstance(argument, ast.Starred):
-                self.refuse(argument)
         if any(keyword.arg is None for keyword in node.keywords):
             self.fail(node, "** is not supported in calls", "Write the arguments out.")
         keywords = [(keyword.arg or "", keyword.value) for keyword in node.keywords]
         own = isinstance(callee, ObjectValue) and is_language_function(callee.object)
         position = len(self.block)
-        values = self.in_order(
+        nodes, values = self.with_items(
             [*node.args, *(value for _, value in keywords)],
             self.text_or_value if own else self.value,
         )
         callee = self.evaluated_before(position, callee, node)
-        positional = values[: len(node.args)]
+        count = len(nodes) - len(keywords)
+        node = ast.copy_location(ast.Call(node.func, nodes[:count], node.keywords), node)
+        positional = values[:count]
         named = {name: v for (name, _), v in zip(keywords, values[len(positional) :], strict=True)}
         if isinstance(callee, ObjectValue) and own:
             assert callable(callee.object)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NoReturn
 
@@ -81,10 +82,36 @@ class Expressions(RecordAssignments):
             case ast.IfExp():
                 return self.conditional(node)
             case ast.Tuple():
-                return TupleValue(tuple(self.in_order(node.elts, self.value)))
+                return TupleValue(tuple(self.with_items(node.elts, self.value)[1]))
             case ast.Call():
                 return self.call(node)
         self.refuse(node)
+
+    def with_items(
+        self, nodes: Sequence[ast.expr], evaluate: Callable[[ast.expr], Value]
+    ) -> tuple[list[ast.expr], list[Value]]:
+        """As ``in_order``, with the items of a tuple for each ``*`` of one; and their nodes."""
+        of_each = self.in_order(
+            nodes, lambda n: self._of_star(n) if isinstance(n, ast.Starred) else evaluate(n)
+        )
+        found: list[tuple[ast.expr, Value]] = []
+        for node, value in zip(nodes, of_each, strict=True):
+            if isinstance(node, ast.Starred):
+                assert isinstance(value, TupleValue)
+                found += [(node.value, item) for item in value.items]
+            else:
+                found.append((node, value))
+        return [node for node, _ in found], [value for _, value in found]
+
+    def _of_star(self, node: ast.Starred) -> TupleValue:
+        value = self.value(node.value)
+        if not isinstance(value, TupleValue):
+            self.fail(
+                node,
+                f"* of {describe(value)}",
+                "Write * of a tuple; unpack a row first, x, y = a[i], or write the elements out.",
+            )
+        return value
 
     def refuse(self, node: ast.AST) -> NoReturn:
         """Raise the error for syntax outside the language."""

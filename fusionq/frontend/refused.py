@@ -39,7 +39,10 @@ REFUSED_SYNTAX: dict[type[ast.AST], tuple[str, str]] = {
     ast.Set: ("sets are not supported", "Use a tuple."),
     ast.SetComp: ("comprehensions are not supported", "Use a for loop over range(…)."),
     ast.Slice: ("slices are not supported", "Index single elements, or pass a sliced Buffer."),
-    ast.Starred: ("* is not supported here", "Write the elements out."),
+    ast.Starred: (
+        "* is not supported here",
+        "Write the elements out; calls and tuples may have it.",
+    ),
     ast.Try: ("try is not supported", "Kernels raise no exceptions."),
     ast.With: ("with is not supported", 'Leave it out; there is with fq.region("name"):'),
     ast.Yield: ("yield is not supported", "Kernels write their results to arrays."),
