@@ -21,6 +21,7 @@ from fusionq.frontend.values import (
     ObjectValue,
     Runtime,
     Scalar,
+    TupleValue,
     Value,
     VectorValue,
     is_array,
@@ -59,7 +60,11 @@ class Conditions(ComplexNumbers):
     def comparison(self, node: ast.Compare) -> Element | VectorValue:
         left, right = self.in_order([node.left, node.comparators[0]], self.value)
         if len(node.ops) == 1 and isinstance(left, ObjectValue) and isinstance(right, ObjectValue):
-            return self.object_comparison(node, left.object, right.object)
+            return self.object_comparison(node, node.ops[0], left.object, right.object)
+        if len(node.ops) == 1 and isinstance(left, ObjectValue) and isinstance(right, TupleValue):
+            found = self._membership(node, left.object, right)
+            if found is not None:
+                return found
         for op in node.ops:
             if type(op) not in COMPARE_OPERATORS:
                 self.fail(node, "'is' and 'in' are not supported", "Compare with == or !=.")
@@ -85,11 +90,24 @@ class Conditions(ComplexNumbers):
 
         return self.logical("and", first, rest, node)
 
-    def object_comparison(self, node: ast.Compare, a: object, b: object) -> Scalar:
-        """``a.dtype == np.float32``, ``mode is Mode.FAST`` and their like, at compile time."""
-        op = node.ops[0]
+    def _membership(self, node: ast.Compare, obj: object, items: TupleValue) -> Constant | None:
+        """``mode in ("fast", "slow")`` and its like, at compile time; None for what is no such."""
+        (op,) = node.ops
+        objects = [item.object for item in items.items if isinstance(item, ObjectValue)]
+        if not isinstance(op, (ast.In, ast.NotIn)) or len(objects) < len(items.items):
+            return None
+        equal = [self.object_comparison(node, ast.Eq(), obj, other) for other in objects]
+        return Constant(WEAK_BOOL, any(e.value for e in equal) == isinstance(op, ast.In))
+
+    def object_comparison(self, node: ast.Compare, op: ast.cmpop, a: object, b: object) -> Constant:
+        """``a.dtype == np.float32``, ``mode is Mode.FAST``, ``mode == "fast"`` and their like, at
+        compile time."""
         if not isinstance(op, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)):
-            self.fail(node, "these objects cannot be compared", "Compare numbers or dtypes.")
+            self.fail(
+                node,
+                "these objects are compared with == and != only",
+                "Write == or !=, or in with a tuple.",
+            )
         types = [
             complex_type(obj) or named_type(obj.type if isinstance(obj, np.dtype) else obj)
             for obj in (a, b)
@@ -97,13 +115,15 @@ class Conditions(ComplexNumbers):
         strong = [t.strong for t in types if t is not None]
         if len(strong) == 2 and isinstance(op, (ast.Eq, ast.NotEq)):
             equal = strong[0] == strong[1]
+        elif isinstance(a, str) and isinstance(b, str) and isinstance(op, (ast.Eq, ast.NotEq)):
+            equal = a == b
         elif any(isinstance(obj, (Enum, NoneType)) for obj in (a, b)):
             equal = a is b
         else:
             self.fail(
                 node,
                 "these objects cannot be compared",
-                "Compare numbers, dtypes, members of enumerations, or with None.",
+                "Compare numbers, dtypes, strings, members of enumerations, or with None.",
             )
         return Constant(WEAK_BOOL, equal == isinstance(op, (ast.Eq, ast.Is)))
 

@@ -126,8 +126,8 @@ class Expressions(RecordAssignments):
             return Constant(scalar, as_number(node.value))
         if isinstance(node.value, complex):
             return complex_constant(node.value)
-        if node.value is None:
-            return ObjectValue(None)
+        if node.value is None or isinstance(node.value, str):
+            return ObjectValue(node.value)
         if node.value is Ellipsis:
             self.fail(node, "... is not supported", "Write a slice for each dimension: a[i, :].")
         self.fail(
@@ -180,12 +180,14 @@ class Expressions(RecordAssignments):
                 f"Constant arrays have at most {MOST_TABLE_BYTES} bytes, and one of the kernel "
                 "language's dtypes; pass others as arguments.",
             )
-        if isinstance(obj, (str, bytes, dict, set, np.generic)):
+        if isinstance(obj, (bytes, dict, set)) or (
+            isinstance(obj, np.generic) and not isinstance(obj, str)
+        ):
             self.fail(
                 node,
                 f"{name} is {with_article(type(obj).__name__)}",
-                "Constants are bool, int, float, NumPy scalars, tuples, lists and small arrays of "
-                f"these; {_instead_of(obj)}.",
+                "Constants are bool, int, float, strings to compare, NumPy scalars, tuples, lists "
+                f"and small arrays of these; {_instead_of(obj)}.",
             )
         return ObjectValue(obj)
 
@@ -340,7 +342,7 @@ class Expressions(RecordAssignments):
 
 def _instead_of(obj: object) -> str:
     """What to do about something from outside of a kernel that is no constant."""
-    if isinstance(obj, (str, bytes)):
+    if isinstance(obj, bytes):
         return "ask for it outside of the kernel, and give the kernel the answer, a bool"
     if isinstance(obj, (dict, set)):
         return "take out of it outside of the kernel what it needs, as numbers or a tuple"

@@ -363,6 +363,8 @@ def _scalar_hint(value: Value) -> str:
                 "Its value is known when all work-items have run: read the buffer in a kernel that "
                 f"is submitted later.  Work-items combine: {value.name}.combine(x)."
             )
+        case ObjectValue(object=str()):
+            return "Compare it with another constant, by == or in; kernels compute with numbers."
         case NewPrivateArray():
             return "Assign it to a name, and index that."
         case ItemValue():

@@ -299,5 +299,7 @@ def describe(value: Value) -> str:
             return f"the method {value.name}"
         case TupleValue():
             return f"a tuple of {len(value.items)}"
+        case ObjectValue(object=str() as text):
+            return f"the string {text!r}"
         case ObjectValue():
             return f"a Python {type(value.object).__name__}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from math import prod
-from typing import Any, NoReturn, SupportsIndex
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -216,6 +216,16 @@ class Buffer:
     def internal(self) -> bool:
         """Whether the contents need not survive a fused kernel."""
         return self._internal
+
+    if not TYPE_CHECKING:  # for types there are no others
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """The error for an attribute that there is not, with what to write instead."""
+            if name.startswith("__"):  # what a property says is lost here: ask it again
+                return object.__getattribute__(self, name)
+            from fusionq.base.attributes_meant import OF_BUFFERS, no_attribute
+
+            raise no_attribute(self, name, OF_BUFFERS)
 
     def __len__(self) -> int:
         return self._shape[0]

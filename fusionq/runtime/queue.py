@@ -132,6 +132,14 @@ class FusionQueue(NotCopied):
 
         return report_for(ended)
 
+    if not TYPE_CHECKING:  # for types there are no others
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """The error for an attribute that there is not, with what to write instead."""
+            from fusionq.base.attributes_meant import OF_QUEUES, no_attribute
+
+            raise no_attribute(self, name, OF_QUEUES)
+
     def __repr__(self) -> str:
         state = self._state
         mode = "closed" if state.closed else "fusing" if state.list is not None else "idle"

@@ -256,7 +256,7 @@ no_source = eval("lambda v: v")
         ("other_kernel(item, x)", "is a kernel; only plain functions", "without the decorator"),
         ("no_source(1)", "the source of '<lambda>' cannot be had", "called at <test"),
         ("HUGE[0]", "HUGE is an array from outside the kernel", "argument"),
-        ("NAME + 1", "NAME is a str", "a bool"),
+        ("NAME + 1", "not the string", "Compare it"),
         ("DICT[0]", "DICT is a dict", "outside of the kernel"),
         ("missing + 1", "the name 'missing' is not defined", "import"),
         ("math.missing", "math has no 'missing'", "Did you mean isinf"),
