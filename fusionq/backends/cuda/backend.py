@@ -100,12 +100,13 @@ class CudaBackend:
         given; of memory that launches there may still use, if there is some."""
         stream, driver = self._stream, load_driver()
         is_large = contents is not None and contents.size > LARGEST_IN_ORDER
-        if is_large or stream.freed.is_captured:
+        stream.device.make_current()
+        status, is_captured = driver.cuStreamIsCapturing(stream.native)
+        if is_large or is_captured or status:
             return filled_now(self.allocate(nbytes), contents)
         if contents is not None:
             stream.let_keep()
         memory = stream.freed.take(nbytes) or self.allocate(nbytes)
-        status: Any = 0
         if contents is None:
             (status,) = driver.cuMemsetD8Async(memory.address, 0, nbytes, stream.native)
         elif contents.size:
