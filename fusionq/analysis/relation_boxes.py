@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import islpy as isl
 
 from fusionq.analysis.list_analysis import kernel_shape
-from fusionq.analysis.proof import found_within
+from fusionq.analysis.proof import TooManyOperations, found_within
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.symbols import Symbols
 from fusionq.base.frozen import dataclass
@@ -34,7 +34,10 @@ def relation_boxes(items: isl.Map, submissions: Sequence[Submission]) -> Relatio
     symbols = Symbols()
     for submission in submissions:
         kernel_shape(submission, symbols)
-    return found_within(OPERATIONS, lambda: _boxes(items.intersect_params(symbols.point)))
+    try:
+        return found_within(OPERATIONS, lambda: _boxes(items.intersect_params(symbols.point)))
+    except TooManyOperations:  # nothing about the list is answered any longer
+        return None
 
 
 def may_follow(

@@ -14,16 +14,23 @@ import islpy as isl
 
 from fusionq.analysis.isl_texts import set_of
 
+MOST_PARTS = 256
+"""Parts of sets whose constraints are read: isl counts no operations for that, and what has more
+is too hard to write down in any case."""
+
 
 def cell_of(
     sets: Iterable[isl.Set], scalars: Collection[str], today: Mapping[str, int]
 ) -> isl.Set | None:
     """The parameter values on today's side of each constraint of ``sets``, of the same parameters,
-    that involves ``scalars`` alone; None if no constraint does.
+    that involves ``scalars`` alone; None if no constraint does, or the sets have too many parts.
 
     ``today``: the values of all parameters.
     """
     kind = isl.dim_type.param
+    sets = tuple(sets)
+    if sum(values.n_basic_set() for values in sets) > MOST_PARTS:
+        return None
     sides: dict[str, None] = {}
     names: list[str] = []
     for values in sets:

@@ -7,6 +7,7 @@ import random
 import islpy as isl
 import pytest
 
+from fusionq.analysis.proof import PlanOperations, plan_operations
 from fusionq.analysis.relation_boxes import RelationBoxes, may_follow, relation_boxes
 
 NOTHING = RelationBoxes((), ())
@@ -37,6 +38,13 @@ def test_ways_that_relate_nothing_reach_nothing() -> None:
     assert not may_follow(some, [(NOTHING, some)])
     assert not may_follow(some, [(some, NOTHING)])
     assert may_follow(some, [(some, NOTHING), (some, some)])
+
+
+def test_boxes_are_not_known_where_a_plan_has_nothing_left() -> None:
+    plan = PlanOperations()
+    plan.left_to_lose = 0
+    with plan_operations(plan):
+        assert relation_boxes(isl.Map("{ [0] -> [0] }"), ()) is None
 
 
 @pytest.mark.parametrize("seed", range(200))

@@ -243,3 +243,13 @@ def test_sweeps_are_not_asked_diagonal_by_diagonal():
     pairs = sum(len(ds) for ds in found)
     asked = [k for k in questions.answers.found if k[1][0] == "dependences"]
     assert sum(len(questions.answers.found[k]) for k in asked) < pairs / 2
+
+
+def test_sets_of_many_parts_have_no_cell():
+    """Reading their constraints takes as long as nothing bounds."""
+    few = isl.Set("[s0, s1] -> { [i] : s0 > 0 and i > 3 }")
+    assert cell_of([few], SCALARS, {"s0": 1, "s1": 0}) is not None
+    points = " or ".join(f"i = {k * k}" for k in range(300))
+    many = isl.Set(f"[s0, s1] -> {{ [i] : s0 > 0 and ({points}) }}")
+    assert many.n_basic_set() > 256
+    assert cell_of([few, many], SCALARS, {"s0": 1, "s1": 0}) is None
