@@ -140,7 +140,10 @@ class RunsBySizes:
     ) -> PreparedRun:
         alike = Alike(kind.memories)
         if is_known:  # by itself, from then on
-            self._open.pop(key, None)
+            others = self._open.get(key)
+            if others is not None:
+                alike.comes_again, alike.separate = True, others.separate
+                alike.is_separable = others.is_separable
             return prepare(alike)
         alike = self._open.get(key, alike)
         try:

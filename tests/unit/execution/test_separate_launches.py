@@ -268,3 +268,26 @@ def test_random_lists_are_as_plain_submits(queue: fq.FusionQueue, launched: list
             one, other = (x if isinstance(x, np.ndarray) else x.numpy() for x in (one, other))
             assert one.tobytes() == other.tobytes()
     assert sum(count > 0 for count in launched) > 60
+
+
+def test_lists_of_submissions_that_are_kept_take_them_too(
+    queue: fq.FusionQueue, launched: list[int]
+) -> None:
+    def both(a: fq.Buffer, b: fq.Buffer) -> None:
+        queue.submit(scale, N, a, b, np.float32(2))
+        queue.submit(scale, N, b, a, np.float32(3))
+
+    for _ in range(5):
+        with fq.fusion(queue):
+            both(new(N), fq.Buffer(N, np.float32))
+    a, b = new(N), fq.Buffer(N, np.float32)
+    both(a, b)
+    both(a, b)
+    with fq.fusion(queue):
+        both(a, b)
+    assert all(entry.is_kept for entry in queue._state.last_list.entries)
+    assert np.array_equal(a.numpy(), 6**3 * np.arange(N, dtype=np.float32))
+    assert launched[-2:] == [2, 2]
+    with fq.fusion(queue):
+        both(new(N), fq.Buffer(N, np.float32))
+    assert launched[-1] == 2
