@@ -201,7 +201,7 @@ class Launcher:
         return self._launch(run, run.used(call.memory), call.foreign, call.depends)[0]
 
     def _plain_run(self, entry: KnownSubmission, call: CallArguments) -> PreparedRun:
-        if not entry.is_kept:
+        if not entry.is_kept and entry.sized is not None:  # else nothing has been like it
             moved = self.cache.by_sizes.moved(self.backend, entry, call)
             if moved is not None:
                 return moved
