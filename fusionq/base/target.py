@@ -224,10 +224,15 @@ class CodeLimits:
     loads_at_once: int
     """Of the work-items that a lane does at once: their values live in registers together."""
     jammed_bytes: int
-    """Of the variables of a lane's work-items that share the iterations of a loop."""
+    """Of the variables of a lane's work-items that share the iterations of a loop, as far as they
+    live from one to the next."""
+    jammed_temporaries: int
+    """The same with those of an iteration."""
     jammed_iterations: int
     """Of a loop of work-items that are neighbours in an outer dimension, from which on one does
     several of them."""
+    jammed_row_iterations: int
+    """Of a loop that reads rows of memory, from which on launches do several vectors of a row."""
     strip_items: int
     """Work-items of a strip of columns, which stay in the nearest cache."""
     shortest_segment: int

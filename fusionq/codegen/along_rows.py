@@ -51,6 +51,9 @@ from fusionq.ir.repeatable import is_repeatable
 from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.walk import expressions, rewrite, rewrite_body, statements
 
+MOST_JAMMED = 1_000
+"""Expressions of what several vectors of a row do together."""
+
 _ONE = Const(INT64, 1)
 
 
@@ -83,7 +86,7 @@ def rows_of(kernel: Kernel) -> Rows | None:
 def jammed_rows(kernel: Kernel, rows: Rows, lanes: int) -> JammedLoops | None:
     """How several vectors of ``lanes`` are done together inside of the ``rows`` of ``kernel``; None
     where they are not."""
-    return jammed_loops(kernel, rows.inside, lanes)
+    return jammed_loops(kernel, rows.inside, lanes, most_nodes=MOST_JAMMED)
 
 
 def along_rows(kernel: Kernel) -> Kernel:

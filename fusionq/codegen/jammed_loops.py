@@ -74,11 +74,16 @@ class JammedLoops:
 
 
 def jammed_loops(
-    kernel: Kernel, body: Body, lanes: int, of_row: Iterable[str] = ()
+    kernel: Kernel,
+    body: Body,
+    lanes: int,
+    of_row: Iterable[str] = (),
+    most_nodes: int = MOST_NODES,
 ) -> JammedLoops | None:
     """``body``, what ``kernel`` does inside of rows, for several work-items of each of the
     ``lanes`` of a vector; None where it is not to be done so, or there is no loop that reads rows
-    of memory.  ``of_row``: variables that have their values before a row."""
+    of memory.  ``of_row``: variables that have their values before a row; ``most_nodes``:
+    expressions of what they all do, at most."""
     last = kernel.ndim - 1
     uniform = uniform_variables(body, last, of_row)
     if not _is_jammable(kernel, body, uniform, last):
@@ -94,13 +99,17 @@ def jammed_loops(
     types = dict(kernel.variables)
     own = {name for s in statements(body) if (name := assigned_variable(s))} - uniform
     held = own - steps.known.keys()
-    kept = max(sum(types[v].nbytes for v in mentioned(s) & held) for s in loops)
+    in_loops = [mentioned(s) & held for s in loops]
+    taken = max(sum(types[v].nbytes for v in names) for names in in_loops)
+    of_all = [names - _temporaries(s, body) for names, s in zip(in_loops, loops, strict=True)]
+    kept = max(sum(types[v].nbytes for v in names) for names in of_all)
     # What is kept in memory from an iteration to the next one is in a register between.
     kept = kept or max(e.type.nbytes for s in loops for e in expressions(s.body) if _is_load(e))
     items = 1
     while (
         2 * items * kept <= CODE_LIMITS.jammed_bytes
-        and 2 * items * nodes_of(body) <= MOST_NODES
+        and 2 * items * taken <= CODE_LIMITS.jammed_temporaries
+        and 2 * items * nodes_of(body) <= most_nodes
     ):
         items *= 2
     if items == 1:
@@ -197,6 +206,23 @@ class _Steps:
 
 def _is_load(expr: Expr) -> bool:
     return isinstance(expr, Load)
+
+
+def _temporaries(loop: For, body: Body) -> frozenset[str]:
+    """The variables of ``loop`` that no statement beside it mentions: what an iteration computes
+    for itself."""
+    inside = Counter(_names(loop.body))
+    return frozenset(name for name, times in Counter(_names(body)).items() if times == inside[name])
+
+
+def _names(body: Body) -> Iterator[str]:
+    for s in statements(body):
+        name = assigned_variable(s)
+        if name is not None:
+            yield name
+    for e in expressions(body):
+        if isinstance(e, Var):
+            yield e.name
 
 
 @dataclass(frozen=True)

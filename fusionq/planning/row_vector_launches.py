@@ -56,7 +56,7 @@ class RowVectorLaunches:
         sources = dict(zip((p.name for p in kernel.params), stage.sources, strict=True))
         sizes = replace(launch_sizes(kernel, sources, self._submissions), items=tuple(items))
         loops = [s for s in statements(rows.inside) if isinstance(s, For)]
-        fewest = CODE_LIMITS.jammed_iterations
+        fewest = CODE_LIMITS.jammed_row_iterations
         for extent in lengths_of(loops, sizes):
             self._validity.are_at_least((extent,), fewest)
         if max(map(KnownValues(kernel, sizes).trips, loops)) < fewest:

@@ -24,7 +24,7 @@ def queue(
     sycl_queue: fq.FusionQueue, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Iterator[fq.FusionQueue]:
     """A queue of a CPU all of whose launches do several vectors at a time that may."""
-    shortest = replace(row_vector_launches.CODE_LIMITS, jammed_iterations=0)
+    shortest = replace(row_vector_launches.CODE_LIMITS, jammed_row_iterations=0)
     monkeypatch.setattr(row_vector_launches, "CODE_LIMITS", shortest)
     monkeypatch.setattr(row_vector_launches, "FEWEST_STEPS", 1)
     backend = sycl_queue._state.launcher.backend

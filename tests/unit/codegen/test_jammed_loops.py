@@ -322,3 +322,49 @@ def test_in_the_interior_of_a_stage() -> None:
     code = persistent((product, shape, x, a, out), (turned, shape, out, a)).body.codes[0]
     body, inner = parted(code)
     assert jammed_loops(code.kernel, body if inner is None else inner.body, 16) is not None
+
+
+def test_what_an_iteration_computes_for_itself_takes_no_registers_for_long() -> None:
+    @fq.kernel
+    def swept(item: fq.Item, x, a, out):  # type: ignore[no-untyped-def]  # kernel language
+        j = item.get_id(1)
+        for k in range(1, a.shape[0]):
+            one = a[k, j] * out[k - 1, j]
+            two = one * one + a[k - 1, j]
+            three = two - one
+            out[k, j] = one / three
+
+    @fq.kernel
+    def kept(item: fq.Item, x, a, out):  # type: ignore[no-untyped-def]  # kernel language
+        j = item.get_id(1)
+        one, two, three = a[0, j], a[0, j], a[0, j]
+        for k in range(1, a.shape[0]):
+            one = a[k, j] * three
+            two = one * two
+            three = two - one
+        out[0, j] = one / three
+
+    for kernel, items in ((swept, 4), (kept, 1)):
+        jam = found(kernel, np.float64)
+        assert (1 if jam is None else jam.items) == items
+
+
+def test_but_they_are_not_without_limit() -> None:
+    @fq.kernel
+    def long(item: fq.Item, x, a, out):  # type: ignore[no-untyped-def]  # kernel language
+        j = item.get_id(1)
+        for k in range(1, a.shape[0]):
+            b = a[k, j] * out[k - 1, j]
+            c = b * b + a[k - 1, j]
+            d = c - b
+            e = c * d
+            f = e - d
+            g = f * e
+            h = g - f
+            m = h * g
+            n = m - h
+            out[k, j] = b + c + d + e + f + g + h + m / n
+
+    jam = jammed_loops(lowered(long, np.float64), lowered(long, np.float64).body, 16, (), 10_000)
+    assert jam is not None and jam.items == 2
+    assert CODE_LIMITS.jammed_temporaries // 9 // 8 == 3
