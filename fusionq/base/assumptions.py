@@ -309,6 +309,14 @@ ASSUMED: dict[str, Assumption] = {
         "H100 took as long as without a bound; only there"
     ),
     "values_together": Assumption(80, 80, "of 128 registers of a thread; only on GPUs"),
+    "few_items": Assumption(
+        128, 128, "a warp for each of a multiprocessor's four schedulers; only on GPUs"
+    ),
+    "few_times_together": Assumption(
+        2, 2, "sums of 4,096 float32 by a work-item of an H100 13.4 ns a term, 9.1 with 1, 6.8 "
+        "with 2; of float64 14.9, 11.1 and 9.9; only there"
+    ),
+    "few_bytes": Assumption(512, 512, "half of a thread's 255 registers; only on GPUs"),
     "early_values": Assumption(
         64, 64, "of 128 registers of a thread. Chains of row products on an H100: with 64 0.85 of "
         "the time without, with 32 0.98; only there"

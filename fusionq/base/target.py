@@ -74,6 +74,10 @@ class DeviceInfo:
     """Whether work-groups may do several vectors of a row together (``codegen.along_rows``): where
     work-items are lanes of a vector."""
 
+    loads_together: bool = False
+    """Whether launches of few work-items have code of their own, which loads for many iterations of
+    a loop at once (``codegen.loads_together``)."""
+
     streams_stores: bool = False
     """Whether its compiler makes stores around the caches of non-temporal ones."""
 
@@ -269,6 +273,12 @@ class CodeLimits:
     may: with more, each does fewer."""
     values_together: int
     """Values that a work-item then loads before it uses them, at most."""
+    few_items: int
+    """Work-items of a launch for each compute unit, at most, that count as few."""
+    few_times_together: int
+    """How many times as many iterations these load for at once."""
+    few_bytes: int
+    """Of the values that such a work-item then loads before it uses them, at most."""
     early_values: int
     """Values that a work-item loads before the launch before has ended, at most."""
     early_step: int

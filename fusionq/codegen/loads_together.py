@@ -1,5 +1,5 @@
 """Loads of several iterations of a loop together, ahead of what is done with them, in loops of any
-length and step; for work-items that stand side by side in work-groups:
+length and step; for work-items that stand side by side in work-groups, and in launches of few:
 
     for k in range(lane, n, step):       count = (n - lane + step - 1) // step
         own += a[k] * x[k]           →   for t in range(0, count & -32, 32):
@@ -17,14 +17,14 @@ backwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.loads_ahead import TURN, loads_in_each_iteration
-from fusionq.codegen.scoping import Body
+from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.ir.conjunctions import TRUE, conjunction
 from fusionq.ir.interval_arithmetic import of_type, within
 from fusionq.ir.nodes import (
@@ -66,16 +66,26 @@ _LARGEST = of_type(INT32)[1]
 
 def with_loads_together(kernel: Kernel, body: Body, most: int) -> Kernel | None:
     """``kernel``, whose body without nested blocks is ``body``, with loads of ``most`` iterations
-    together, at most; None where there are none, or no work-groups: other launches have so many
-    work-items that some always compute."""
+    together, at most, or a multiple of that in launches of few work-items; None where there are
+    none, or no work-groups: other launches have so many work-items that some always compute."""
     names = [*(p.name for p in kernel.params), *(n for n, _ in kernel.variables)]
-    if not has_groups(kernel) or any(name.startswith(_KEPT) for name in names):
+    if any(name.startswith(_KEPT) for name in names):
+        return None
+    if kernel.few_items:
+        most *= CODE_LIMITS.few_times_together
+    elif not has_groups(kernel):
         return None
     rewriting = _Together(kernel, most)
     body = rewrite_body(body, stmt=rewriting.stmt)
     if rewriting.kernel is kernel:
         return None
     return replace(rewriting.kernel, body=body)
+
+
+def has_loads_together(kernel: Kernel) -> bool:
+    """Whether some loop of ``kernel`` can load for several iterations, if work-items are few."""
+    few, body = replace(kernel, few_items=True), flatten_blocks(kernel.body)
+    return with_loads_together(few, body, CODE_LIMITS.iterations_together) is not None
 
 
 def has_groups(kernel: Kernel) -> bool:
@@ -97,11 +107,17 @@ class _Together:
             return (stmt,)
         loads = self._loads(stmt)
         turns = self.most
-        while turns * len(loads) > CODE_LIMITS.values_together:
+        while self._is_much(turns, loads):
             turns //= 2
         if not loads or turns < CODE_LIMITS.fewest_ahead:
             return (stmt,)
         return self._split(stmt, loads, turns)
+
+    def _is_much(self, turns: int, loads: Sequence[Expr]) -> bool:
+        """Whether there are no registers for so many times ``loads``."""
+        if not self.kernel.few_items:
+            return turns * len(loads) > CODE_LIMITS.values_together
+        return turns * sum(max(load.type.nbytes, 4) for load in loads) > CODE_LIMITS.few_bytes
 
     def _loads(self, loop: For) -> list[Expr]:
         """The loads of each iteration that may be done before all that the loop does."""

@@ -376,6 +376,8 @@ class Kernel:
     ``SMALL``.
     ``row_lanes``: work-groups of so many work-items, lanes of a vector, do the range along its rows
     (``codegen.along_rows``).
+    ``few_items``: so few of them that nothing hides how long memory takes, but what each does
+    itself (``codegen.loads_together``).
     """
 
     name: str
@@ -390,6 +392,7 @@ class Kernel:
     apart: tuple[tuple[str, str, bool], ...] = field(default=(), compare=False)
     small_sizes: bool = False
     row_lanes: int | None = None
+    few_items: bool = False
 
     def param(self, name: str) -> KernelParam:
         """The parameter of that name; KeyError if there is none."""

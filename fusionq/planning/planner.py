@@ -24,6 +24,7 @@ from fusionq.base.target import Target
 from fusionq.ir.nodes import Kernel
 from fusionq.planning.build_bound import BuildBound, shorter, slow_to_build
 from fusionq.planning.cost import FEWEST_STAGES, Estimate, with_persistent
+from fusionq.planning.few_items import FewItems
 from fusionq.planning.flags import check_flags
 from fusionq.planning.items_in_groups import items_in_groups
 from fusionq.planning.jammed_launches import JammedLaunches
@@ -290,7 +291,8 @@ def _plan_steps(
     if options.strategy != "unfused":
         jammed = JammedLaunches(submissions, target, users.validity)
         rows = RowVectorLaunches(submissions, target, users.validity)
-        made_faster = tuple(rows.plan(jammed.plan(plan)) for plan in plans)
+        few = FewItems(submissions, target, users.validity)
+        made_faster = tuple(few.plan(rows.plan(jammed.plan(plan))) for plan in plans)
         if strategy == "unfused" and made_faster != plans:
             strategy = "sequence"
         plans = made_faster

@@ -60,6 +60,8 @@ class _Counting:
         self._streamed = min(most, CODE_LIMITS.streamed_together)
         if not is_persistent and has_groups(kernel):
             self._streamed += most  # whole parts, and what is left under masks
+        elif not is_persistent and kernel.few_items:
+            self._streamed += most * CODE_LIMITS.few_times_together
         self.expressions = self.functions = self.quotients = 0
         self._body(kernel.body, 1)
 

@@ -135,6 +135,7 @@ class Device:
             float_groups="ordered",
             narrow_indices=True,
             jams_items=True,
+            loads_together=True,
         )
 
 

@@ -26,11 +26,15 @@ from fusionq.ir.walk import is_persistent
 
 _REGISTERS = 65536
 """32-bit registers that the threads of a block share, on every GPU from sm_50 on."""
+_MOST_REGISTERS = 255
+"""Of a thread, on every GPU so far."""
 _LARGEST_BLOCK = 1024
 """Threads of a block, at most, on every GPU so far (CUDA C++ Programming Guide 13, Compute
 Capabilities)."""
 _LARGEST_KEEPING = 512
 """The same of a kernel that keeps what it has loaded ahead, unless it is compiled again."""
+_LARGEST_OF_FEW = 256
+"""The same of launches of few work-items: each may have all registers that a thread can have."""
 _SPILLED_BY_ALL, _SPILLED_BY_HALF = 64, 512
 """Bytes that each thread of a persistent kernel may store for want of registers so that all workers
 run at once, or half of them.  H100: of a stencil of three points 64 took nothing, of one of five
@@ -185,7 +189,9 @@ def cubin_of(
     options = CUDA_CPP.unit.build_options(fp)
     streams = source.keeps_loads or STREAMING_LOOP in source.text
     largest = _LARGEST_KEEPING if source.keeps_loads else _LARGEST_BLOCK
-    most = _REGISTERS // (block or largest) // 8 * 8
+    if source.keeps_loads and kernel.few_items:
+        largest = _LARGEST_OF_FEW
+    most = min(_REGISTERS // (block or largest) // 8 * 8, _MOST_REGISTERS)
     limit = (f"--maxrregcount={most}",) if block or streams else ()
     try:
         if is_persistent(kernel):

@@ -39,7 +39,7 @@ H100 = DeviceInfo(
     kind="gpu", compute_units=132, max_work_group_size=1024, local_memory_bytes=219648,
     has_fp16=True, has_fp64=True, host_memory=True, chooses_persistent=False, narrow_indices=True,
     reads_ahead=True, streams_rows=True, groups_in_workers=True,
-    float_groups="ordered", jams_items=True,
+    float_groups="ordered", jams_items=True, loads_together=True,
 )  # fmt: skip
 """As the device says, but that its memory is the host's: nothing runs."""
 

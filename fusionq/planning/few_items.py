@@ -1,0 +1,44 @@
+"""Launches of so few work-items that a warp's own loads are all that is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fusionq.analysis.list_validity import ListValidity
+from fusionq.analysis.submission import Submission
+from fusionq.base.target import CODE_LIMITS, Target
+from fusionq.codegen.loads_together import has_loads_together
+from fusionq.ir.nodes import Kernel
+from fusionq.planning.jammed_launches import is_plain
+from fusionq.planning.plan import StagePlan
+
+
+class FewItems:
+    """The launches of a list of ``submissions`` on ``target``; the number of work-items on which it
+    depends what they are ``validity`` remembers."""
+
+    def __init__(
+        self, submissions: Sequence[Submission], target: Target, validity: ListValidity
+    ) -> None:
+        self._submissions = submissions
+        self._target = target
+        self._validity = validity
+        self._known: dict[int, tuple[Kernel, bool]] = {}
+        """Kernels, by identity, with whether they have such loops."""
+
+    def plan(self, stage: StagePlan) -> StagePlan:
+        """``stage``, whose loops load for many iterations at once where it has few work-items."""
+        device = self._target.device
+        if not device.loads_together or not is_plain(stage):
+            return stage
+        kernel = stage.kernel
+        known = self._known.get(id(kernel))
+        if known is None:
+            known = self._known[id(kernel)] = kernel, has_loads_together(kernel)
+        if not known[1]:
+            return stage
+        many = CODE_LIMITS.few_items * device.compute_units + 1
+        if self._validity.are_at_least(tuple(stage.range_of(self._submissions)), many):
+            return stage
+        return replace(stage, kernel=replace(kernel, few_items=True))
