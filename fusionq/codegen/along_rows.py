@@ -97,12 +97,14 @@ def along_rows(kernel: Kernel) -> Kernel:
         return kernel
     rows = rows_of(kernel)
     assert rows is not None, "only kernels that may go along rows are marked"
-    several = jammed_rows(kernel, rows, lanes)
-    kernel = kernel if several is None else several.added_to(kernel)
     names: list[tuple[str, ScalarType]] = []
     loops = (s.var for s in statements(kernel.body) if isinstance(s, For))
     declared = (p.name for p in (*kernel.params, *kernel.arrays))
     taken = FreshNames([*loops, *declared, *(name for name, _ in kernel.variables)])
+    several = jammed_rows(kernel, rows, lanes)
+    if several is not None:
+        several = _named(several, taken)
+        kernel = several.added_to(kernel)
 
     def fresh(wanted: str) -> str:
         return taken.fresh(f"row_{wanted}")
@@ -172,6 +174,23 @@ def along_rows(kernel: Kernel) -> Kernel:
         body=(*before, *row),
         sub_group_size=lanes,
     )
+
+
+def _named(several: JammedLoops, taken: FreshNames) -> JammedLoops:
+    """``several`` with names for its variables that a kernel may have."""
+    new = {name: taken.fresh(name.replace(" ", "_")) for name, _ in several.variables}
+
+    def expr(e: Expr) -> Expr:
+        return replace(e, name=new[e.name]) if isinstance(e, Var) and e.name in new else e
+
+    def stmt(s: Stmt) -> tuple[Stmt, ...]:
+        if isinstance(s, Assign) and s.name in new:
+            s = replace(s, name=new[s.name])
+        return (s,)
+
+    body = rewrite_body(several.body, expr, stmt)
+    variables = tuple((new[name], type) for name, type in several.variables)
+    return JammedLoops(several.items, body, variables)
 
 
 def _share(extent: Expr, dim: int, step: int) -> Expr:

@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fusionq as fq
+from fusionq.codegen.along_rows import along_rows
+from fusionq.ir.verifier import verify
 from fusionq.kernels.library import Array
 from fusionq.planning import row_vector_launches
 from tests.e2e.kernels_from_text import from_text
@@ -272,6 +274,28 @@ def test_what_follows_in_a_launch_stays_behind(queue: fq.FusionQueue) -> None:
         outs.append((out, d))
     assert [stage.vectors_at_once for stage in f.report.stages] == [8]
     np.testing.assert_array_equal(outs[0], outs[1])
+
+
+def test_profiles_have_the_same_result(queue: fq.FusionQueue) -> None:
+    x, a, c = arrays(30, 777)
+    wanted = c.copy()
+    queue.submit(guarded, 777, x, a, wanted)
+    with fq.profile(queue) as profile:
+        with fq.fusion(queue, strategy="sequence") as f:
+            queue.submit(guarded, 777, x, a, c)
+        queue.wait()
+    assert f.report.stages[0].vectors_at_once == 8 and "guarded" in str(profile)
+    np.testing.assert_array_equal(c, wanted)
+
+
+def test_along_rows_a_kernel_is_well_formed(queue: fq.FusionQueue) -> None:
+    x, a, c = arrays(30, 777)
+    for kernel in TOGETHER:
+        with fq.fusion(queue, strategy="sequence") as f:
+            queue.submit(kernel, 777, x, a, c)
+        queue.wait()
+        for stage in f.report.plan.stages:
+            verify(along_rows(stage.kernel))
 
 
 def test_unfused_launches_are_the_users_own(queue: fq.FusionQueue) -> None:

@@ -40,6 +40,7 @@ class DpexBackend(SyclBackend):
             float_groups="unordered",
             splits_rows=False,
             jams_items=False,
+            jams_rows=False,
         )
         self.target = replace(self.target, device=device)
 

@@ -1,0 +1,54 @@
+"""Kernels whose work-items go through columns of a matrix: a fusion, in which launches may do
+several vectors of a row at a time, has the bits of submissions by themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import fusionq as fq
+
+
+@fq.kernel
+def means(item: fq.Item, a, mean):
+    j = item.get_id(0)
+    total = a.dtype.type(0)
+    for k in range(a.shape[0]):
+        total += a[k, j]
+    mean[j] = total / a.shape[0]
+
+
+@fq.kernel
+def deviations(item: fq.Item, a, mean, out):
+    j = item.get_id(0)
+    if j < out.shape[0] - 1:
+        total = a.dtype.type(0)
+        largest = a.dtype.type(0)
+        for k in range(a.shape[0]):
+            d = a[k, j] - mean[j]
+            total += d * d
+            if d > largest:
+                largest = d
+        out[j] = total + largest
+
+
+@fq.kernel
+def swept(item: fq.Item, a, out):
+    j = item.get_id(0)
+    for k in range(1, a.shape[0]):
+        out[k, j] = a[k, j] - out[k - 1, j] * a[k - 1, j]
+
+
+def test_columns(queue: fq.FusionQueue) -> None:
+    rng = np.random.default_rng(11)
+    for rows, columns in ((64, 70_000), (40, 1_000), (30, 31)):
+        a = fq.Buffer(rng.standard_normal((rows, columns)).astype("float32"))
+        found = []
+        for strategy in ("unfused", "auto"):
+            mean, out = fq.Buffer(columns, np.float32), fq.Buffer(columns, np.float32)
+            down = fq.Buffer(np.ones((rows, columns), np.float32))
+            with fq.fusion(queue, strategy=strategy):
+                queue.submit(means, columns, a, mean)
+                queue.submit(deviations, columns, a, mean, out)
+                queue.submit(swept, columns, a, down)
+            found.append([b.numpy().tobytes() for b in (mean, out, down)])
+        assert found[0] == found[1]
