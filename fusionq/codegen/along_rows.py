@@ -26,7 +26,7 @@ from fusionq.base.frozen import dataclass
 from fusionq.codegen.group_conditions import FENCE, skipped_outside
 from fusionq.codegen.interior import MOST_NODES, Interior, interior_of, nodes_of
 from fusionq.codegen.jammed_loops import JammedLoops, jammed_loops
-from fusionq.codegen.row_loops import InnerRow, RowLoops, Together, folded
+from fusionq.codegen.row_loops import InnerRow, RowLoops, SeveralSteps, folded
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import (
@@ -143,7 +143,7 @@ def along_rows(kernel: Kernel) -> Kernel:
 
     ends = firsts[last], lasts[last]
     of_row = RowLoops((1,) * last + (lanes,), fresh, variable)
-    together = None if several is None else Together(several.items, put(several.body))
+    together = None if several is None else SeveralSteps(several.items, put(several.body))
     row: tuple[Stmt, ...]
     if rows.interior is None:
         behind = assigned("behind", Binary(INT64, "add", lasts[last], _ONE))

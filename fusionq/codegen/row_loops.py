@@ -40,7 +40,7 @@ _FAR = 1 << 61
 _ZERO, _ONE = Const(INT64, 0), Const(INT64, 1)
 
 @dataclass(frozen=True)
-class Together:
+class SeveralSteps:
     """``body`` does ``items`` work-items of each lane, one at every so many lanes."""
 
     items: int
@@ -78,7 +78,7 @@ class InnerRow:
     where: tuple[Expr, ...]
     body: Sequence[Stmt]
     ahead: Ahead | None = None
-    together: Together | None = None
+    together: SeveralSteps | None = None
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class RowLoops:
         return For(loop.name, start, end, step, (*before, chosen, *inside))
 
     def several(
-        self, item: Var, start: Expr, end: Expr, together: Together
+        self, item: Var, start: Expr, end: Expr, together: SeveralSteps
     ) -> tuple[Var, tuple[Stmt, ...]]:
         """As many steps as are done ``together`` over the items from ``start`` up to ``end``, and
         where they end."""

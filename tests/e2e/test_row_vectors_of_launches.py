@@ -290,12 +290,17 @@ def test_profiles_have_the_same_result(queue: fq.FusionQueue) -> None:
 
 def test_along_rows_a_kernel_is_well_formed(queue: fq.FusionQueue) -> None:
     x, a, c = arrays(30, 777)
-    for kernel in TOGETHER:
+    lanes = queue._state.launcher.backend.target.sub_group_size
+    for kernel in (sums, sweep, largest, guarded):
         with fq.fusion(queue, strategy="sequence") as f:
             queue.submit(kernel, 777, x, a, c)
         queue.wait()
-        for stage in f.report.plan.stages:
-            verify(along_rows(stage.kernel))
+        (stage,) = f.report.plan.stages
+        made = along_rows(stage.kernel)
+        verify(made)
+        assert made.sub_group_size == lanes
+        names = [name for name, _ in made.variables]
+        assert len(names) == len(set(names)) and all(map(str.isidentifier, names))
 
 
 def test_unfused_launches_are_the_users_own(queue: fq.FusionQueue) -> None:
