@@ -9,7 +9,7 @@ from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.submission import Submission
 from fusionq.base.target import CODE_LIMITS, Target
 from fusionq.codegen.loads_together import has_loads_together
-from fusionq.ir.nodes import Kernel
+from fusionq.planning.by_kernel import ByKernel
 from fusionq.planning.jammed_launches import is_plain
 from fusionq.planning.plan import StagePlan
 
@@ -24,21 +24,16 @@ class FewItems:
         self._submissions = submissions
         self._target = target
         self._validity = validity
-        self._known: dict[int, tuple[Kernel, bool]] = {}
-        """Kernels, by identity, with whether they have such loops."""
+        self._has_loops = ByKernel(has_loads_together)
 
     def plan(self, stage: StagePlan) -> StagePlan:
         """``stage``, whose loops load for many iterations at once where it has few work-items."""
         device = self._target.device
         if not device.loads_together or not is_plain(stage):
             return stage
-        kernel = stage.kernel
-        known = self._known.get(id(kernel))
-        if known is None:
-            known = self._known[id(kernel)] = kernel, has_loads_together(kernel)
-        if not known[1]:
+        if not self._has_loops[stage.kernel]:
             return stage
         many = CODE_LIMITS.few_items * device.compute_units + 1
         if self._validity.are_at_least(tuple(stage.range_of(self._submissions)), many):
             return stage
-        return replace(stage, kernel=replace(kernel, few_items=True))
+        return replace(stage, kernel=replace(stage.kernel, few_items=True))

@@ -15,6 +15,7 @@ from fusionq.ir.walk import is_persistent, subexpressions
 from fusionq.language.ranges import Range
 from fusionq.passes.jam_items import JammedItems, jammed_items
 from fusionq.passes.sources import ParamSource
+from fusionq.planning.by_kernel import ByKernel
 from fusionq.planning.cost import tile_seconds
 from fusionq.planning.item_work import item_work
 from fusionq.planning.known_values import KnownValues, Sizes, launch_sizes
@@ -31,8 +32,7 @@ class JammedLaunches:
         self._submissions = submissions
         self._target = target
         self._validity = validity
-        self._made: dict[int, tuple[Kernel, tuple[JammedItems, ...]]] = {}
-        """Kernels, by identity, with what they may become."""
+        self._may_become = ByKernel(_jammed)
 
     def plan(self, stage: StagePlan) -> StagePlan:
         """``stage``, whose work-items do several neighbours where that is faster."""
@@ -52,16 +52,14 @@ class JammedLaunches:
         self, kernel: Kernel, sources: Mapping[str, ParamSource], items: Range
     ) -> JammedItems | None:
         """``kernel`` as a launch over ``items`` is faster; None where it is as it is."""
-        known = self._made.get(id(kernel))
-        if known is None:
-            known = self._made[id(kernel)] = kernel, _jammed(kernel)
-        if not known[1] or not items.size:
+        known = self._may_become[kernel]
+        if not known or not items.size:
             return None
         sizes = replace(launch_sizes(kernel, sources, self._submissions), items=tuple(items))
         trips = KnownValues(kernel, sizes).trips
         fewest = CODE_LIMITS.jammed_iterations
-        found = [jammed for jammed in known[1] if max(map(trips, jammed.loops)) >= fewest]
-        for extent in lengths_of((loop for j in known[1] for loop in j.loops), sizes):
+        found = [jammed for jammed in known if max(map(trips, jammed.loops)) >= fewest]
+        for extent in lengths_of((loop for j in known for loop in j.loops), sizes):
             self._validity.are_at_least((extent,), fewest)
         if not found:
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from math import ceil
 
 from fusionq.analysis.list_validity import ListValidity
@@ -13,6 +14,7 @@ from fusionq.codegen.along_rows import Rows, jammed_rows, rows_of
 from fusionq.codegen.jammed_loops import JammedLoops
 from fusionq.ir.nodes import For, Kernel
 from fusionq.ir.walk import statements
+from fusionq.planning.by_kernel import ByKernel
 from fusionq.planning.cost import tile_seconds
 from fusionq.planning.item_work import item_work
 from fusionq.planning.jammed_launches import is_plain, lengths_of
@@ -34,8 +36,8 @@ class RowVectorLaunches:
         self._submissions = submissions
         self._target = target
         self._validity = validity
-        self._made: dict[int, tuple[Kernel, tuple[JammedLoops, Rows] | None]] = {}
-        """Kernels, by identity, with how several vectors of a row are done, and what one does."""
+        self._several = ByKernel(partial(_several, lanes=target.sub_group_size))
+        """How several vectors of a row are done, and what one does."""
 
     def plan(self, stage: StagePlan) -> StagePlan:
         """``stage``, whose work-groups do several vectors of a row where that is faster."""
@@ -45,12 +47,10 @@ class RowVectorLaunches:
         items = stage.range_of(self._submissions)
         if kernel.ndim != len(items) or not items.size:
             return stage
-        known = self._made.get(id(kernel))
+        known = self._several[kernel]
         if known is None:
-            known = self._made[id(kernel)] = kernel, _several(kernel, target.sub_group_size)
-        if known[1] is None:
             return stage
-        several, rows = known[1]
+        several, rows = known
         if kernel.row_lanes is not None:
             return replace(stage, vectors_at_once=several.items)
         sources = dict(zip((p.name for p in kernel.params), stage.sources, strict=True))
@@ -74,6 +74,6 @@ class RowVectorLaunches:
 
 
 def _several(kernel: Kernel, lanes: int) -> tuple[JammedLoops, Rows] | None:
-    rows = rows_of(kernel)
+    rows = rows_of(kernel) if any(isinstance(s, For) for s in statements(kernel.body)) else None
     several = None if rows is None else jammed_rows(kernel, rows, lanes)
     return None if rows is None or several is None else (several, rows)

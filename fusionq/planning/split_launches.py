@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import ceil
 
 from fusionq.analysis.list_validity import ListValidity
@@ -25,6 +26,7 @@ from fusionq.ir.range_guard import range_guard
 from fusionq.ir.walk import is_persistent, statements
 from fusionq.language.ranges import Range
 from fusionq.passes.sources import ParamSource
+from fusionq.planning.by_kernel import ByKernel
 from fusionq.planning.known_values import KnownValues, launch_sizes
 from fusionq.planning.plan import Guards
 
@@ -68,8 +70,7 @@ class SplitLaunches:
         self._submissions = submissions
         self._target = target
         self._validity = validity
-        self._made: dict[int, tuple[Kernel, _Launched]] = {}
-        """Kernels, by identity, with what is known of them."""
+        self._known = ByKernel(partial(_known, target=target))
 
     def launched(
         self, kernel: Kernel, sources: Mapping[str, ParamSource], items: Range
@@ -77,12 +78,10 @@ class SplitLaunches:
         """``kernel`` as a launch over ``items`` runs it, and what becomes of its conditions."""
         if not self._target.device.splits_rows:
             return kernel, None
-        known = self._made.get(id(kernel))
-        if known is None:
-            known = self._made[id(kernel)] = kernel, _known(kernel, self._target)
-        split = known[1].split
+        known = self._known[kernel]
+        split = known.split
         if split is None or not self._is_faster(split, sources, items):
-            return kernel, known[1].guards
+            return kernel, known.guards
         return split.kernel, split.guards
 
     def _is_faster(

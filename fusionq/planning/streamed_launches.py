@@ -12,7 +12,8 @@ from fusionq.analysis.list_validity import ListValidity
 from fusionq.base.target import Target
 from fusionq.ir.nodes import Kernel
 from fusionq.language.ranges import Range
-from fusionq.passes.nontemporal_stores import Streamed, with_nontemporal_stores
+from fusionq.passes.nontemporal_stores import with_nontemporal_stores
+from fusionq.planning.by_kernel import ByKernel
 
 
 class StreamedLaunches:
@@ -21,8 +22,7 @@ class StreamedLaunches:
     def __init__(self, target: Target, validity: ListValidity) -> None:
         self._target = target
         self._validity = validity
-        self._made: dict[int, tuple[Kernel, Streamed | None]] = {}
-        """Kernels, by identity, with what they become."""
+        self._streamed = ByKernel(with_nontemporal_stores)
 
     def kernel(self, kernel: Kernel, items: Range) -> Kernel:
         """``kernel`` as a launch over ``items`` runs it: with non-temporal stores where nothing of
@@ -31,10 +31,7 @@ class StreamedLaunches:
         device = self._target.device
         if not device.streams_stores or not device.masks_vectors:
             return kernel
-        known = self._made.get(id(kernel))
-        if known is None:
-            known = self._made[id(kernel)] = kernel, with_nontemporal_stores(kernel)
-        streamed = known[1]
+        streamed = self._streamed[kernel]
         if streamed is None:
             return kernel
         return streamed.kernel if self.leaves_caches(streamed.bytes_per_item, items) else kernel
