@@ -358,15 +358,10 @@ class PreparedRun:
         done, where the plan does not hold for them."""
         if self.packed is not None and self.packed.are(values):
             return True
-        bound = self.bound_values
-        changed = [
-            k
-            for k, value in enumerate(values)
-            if value is not bound[k] and not is_same(value, bound[k])
-        ]
+        changed = changed_places(values, self.bound_values)
         if not changed:
             if self.packed is None:
-                self.packed = PackedValues.of(bound)
+                self.packed = PackedValues.of(self.bound_values)
             return True
         if self.scheduling and not self.scheduling.isdisjoint(changed):
             return False
@@ -381,7 +376,7 @@ class PreparedRun:
         holds."""
         bound = self.bound_values
         for k, value in enumerate(values, first):
-            if value is not bound[k] and not is_same(value, bound[k]):
+            if value is not bound[k] and not _is_same(value, bound[k]):
                 self._rebind(k, value)
 
     def _rebind(self, k: int, value: ScalarValue) -> None:
@@ -464,7 +459,16 @@ def move_launches(
             launch.move(addresses)
 
 
-def is_same(value: ScalarValue, other: ScalarValue) -> bool:
+def changed_places(values: Sequence[ScalarValue], bound: Sequence[ScalarValue]) -> list[int]:
+    """The places of those of ``values`` that are not what launches have, which is ``bound``."""
+    return [
+        k
+        for k, value in enumerate(values)
+        if value is not bound[k] and not _is_same(value, bound[k])
+    ]
+
+
+def _is_same(value: ScalarValue, other: ScalarValue) -> bool:
     """Whether two scalars are of one type and one value.  Floating zeros that are two objects are
     not looked into, since they have a sign; nor are NaNs, which equal nothing."""
     if type(value) is not type(other) or value != other:

@@ -13,7 +13,7 @@ from fusionq.analysis.submission import ArrayPlace, ScalarValue, Sized
 from fusionq.analysis.validity import Validity
 from fusionq.backends.base import Backend, DeviceEvent, MovableLaunch
 from fusionq.submission.pending import SubmissionList
-from fusionq.submission.run import PreparedRun, is_same, move_launches
+from fusionq.submission.run import PreparedRun, changed_places, move_launches
 
 
 class SeparateLaunches:
@@ -62,12 +62,7 @@ class SeparateLaunches:
     def rebind(self, values: Sequence[ScalarValue], operands: Sequence[Sized]) -> bool:
         """Give the launches the scalar ``values`` of a list with these ``operands``; False, and
         nothing done, where one does not serve them."""
-        bound = self._bound
-        changed = [
-            k
-            for k, value in enumerate(values)
-            if value is not bound[k] and not is_same(value, bound[k])
-        ]
+        changed = changed_places(values, self._bound)
         if not changed:
             return True
         if not all([validity.holds((operands[s],)) for s, validity in self._rests_on]):
@@ -75,7 +70,7 @@ class SeparateLaunches:
         for k in changed:
             for launch, name in self._setters[k]:
                 launch.set_scalar(name, values[k])
-            bound[k] = values[k]
+            self._bound[k] = values[k]
         return True
 
     def move(

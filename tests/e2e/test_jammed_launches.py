@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import fusionq as fq
 from fusionq.kernels.library import Array
 from fusionq.planning import jammed_launches
+from tests.e2e.against_reference import run
 from tests.e2e.kernels_from_text import from_text
 
 SHAPES = ((1, 1, 1), (3, 5, 2), (8, 7, 16), (9, 1, 17), (10, 6, 33), (33, 3, 5), (64, 8, 32))
@@ -34,20 +35,6 @@ def queue(
     costs = replace(backend.target.costs, split_saved_seconds=0.0)
     backend.target = replace(backend.target, device=info, costs=costs, preferred_work_group=1)
     yield sycl_queue
-
-
-def run(queue: fq.FusionQueue, kernel: Any, extents: tuple[int, ...], *arguments: Any) -> fq.Report:
-    """The report of a kernel over a range, whose last argument is written: it has become what the
-    reference backend makes of it, bit for bit."""
-    *inputs, out = arguments
-    expected = out.copy()
-    with fq.FusionQueue("reference") as reference:
-        reference.submit(kernel, fq.Range(*extents), *inputs, expected)
-    with fq.fusion(queue, strategy="sequence") as f:
-        queue.submit(kernel, fq.Range(*extents), *inputs, out)
-    queue.wait()
-    np.testing.assert_array_equal(out, expected)
-    return f.report
 
 
 def at_once(report: fq.Report) -> tuple[int, ...]:

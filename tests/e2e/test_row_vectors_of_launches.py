@@ -16,6 +16,7 @@ from fusionq.codegen.along_rows import along_rows
 from fusionq.ir.verifier import verify
 from fusionq.kernels.library import Array
 from fusionq.planning import row_vector_launches
+from tests.e2e import against_reference
 from tests.e2e.kernels_from_text import from_text
 
 COLUMNS = (1, 15, 16, 17, 130, 256, 257, 383, 400, 1000)
@@ -41,18 +42,11 @@ def queue(
 def run(queue: fq.FusionQueue, kernel: Any, extents: tuple[int, ...], *arguments: Any) -> bool:
     """Whether a launch of a kernel over a range does several vectors of rows at a time; what it
     writes to its last argument is what the reference backend makes of it, bit for bit."""
-    *inputs, out = arguments
-    expected = out.copy()
-    with fq.FusionQueue("reference") as reference:
-        reference.submit(kernel, fq.Range(*extents), *inputs, expected)
-    with fq.fusion(queue, strategy="sequence") as f:
-        queue.submit(kernel, fq.Range(*extents), *inputs, out)
-    queue.wait()
-    np.testing.assert_array_equal(out, expected)
-    (stage,) = f.report.stages
+    report = against_reference.run(queue, kernel, extents, *arguments)
+    (stage,) = report.stages
     together = stage.vectors_at_once > 1
-    assert ("vectors of a row together" in str(f.report)) == together
-    assert f.report.to_dict()["stages"][0]["vectors_at_once"] == stage.vectors_at_once
+    assert ("vectors of a row together" in str(report)) == together
+    assert report.to_dict()["stages"][0]["vectors_at_once"] == stage.vectors_at_once
     return together
 
 

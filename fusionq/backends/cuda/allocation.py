@@ -109,11 +109,7 @@ class FreedInOrder:
     def take(self, nbytes: int) -> CudaAllocation | None:
         """``nbytes`` for what the stream is given next, and for others when that has run; None
         where there is none."""
-        size = self._blocks.size_for(nbytes)
-        address = None if size is None else self._blocks.take(size)
-        if address is None:
-            return None
-        return CudaAllocation(pool(self.device), address, nbytes, None, size)
+        return _taken(pool(self.device), self._blocks, nbytes)
 
     def give(self, address: int, size: int | None) -> None:
         """Memory that launches of the stream are the last to use; ``size``: of a block."""
@@ -249,8 +245,13 @@ class CudaAllocation:
 def kept(device: Device, nbytes: int) -> CudaAllocation | None:
     """``nbytes`` of the GPU's memory that others had before; None where none is kept."""
     memory = pool(device)
-    size = memory.blocks.size_for(nbytes)
-    address = None if size is None else memory.blocks.take(size)
+    return _taken(memory, memory.blocks, nbytes)
+
+
+def _taken(memory: Pool, blocks: BlockPool, nbytes: int) -> CudaAllocation | None:
+    """``nbytes`` of a block of ``memory``; None where there is none."""
+    size = blocks.size_for(nbytes)
+    address = None if size is None else blocks.take(size)
     return None if address is None else CudaAllocation(memory, address, nbytes, None, size)
 
 
