@@ -9,6 +9,9 @@ from typing import Any
 from weakref import WeakSet
 
 _SMALLEST = 1 << 6
+_POWERS_OF_TWO = 1 << 16
+"""Bytes of the largest block of which the next size is twice as large; of larger ones four to eight
+sizes lie between a power of two and the next, so that at most a quarter is not used."""
 
 
 def _drop(block: object) -> None:
@@ -16,8 +19,8 @@ def _drop(block: object) -> None:
 
 
 class BlockPool:
-    """What stands for memory that nobody uses, by its size, a power of two up to ``largest``;
-    ``capacity``: bytes that are kept at most.
+    """What stands for memory that nobody uses, by its size, up to ``largest``; ``capacity``: bytes
+    that are kept at most.  Where there are more, blocks of the size go that has the most bytes.
 
     ``free`` gives a block back to its runtime.  A finalizer of the block itself must not: where it
     is garbage together with its user, in a cycle, it has run when that gives the block.  Contents
@@ -39,7 +42,13 @@ class BlockPool:
         """How large a block for ``nbytes`` is that can be kept; None for more than are kept."""
         if nbytes > self._largest:
             return None
-        return max(1 << (nbytes - 1).bit_length(), _SMALLEST) if nbytes else _SMALLEST
+        if nbytes <= _SMALLEST:
+            return _SMALLEST
+        bits = (nbytes - 1).bit_length()
+        if nbytes <= _POWERS_OF_TWO:
+            return 1 << bits
+        step = 1 << bits - 3
+        return -(-nbytes // step) * step
 
     def take(self, size: int) -> Any:
         """One of ``size`` bytes; None where there is none."""
@@ -53,11 +62,18 @@ class BlockPool:
     def give(self, block: Any, size: int) -> None:
         """Keep ``block``, of ``size`` bytes, which no launch uses any longer, or give it back; for
         finalizers."""
-        if self._is_closed or self.kept_bytes + size > self._capacity:
+        if self._is_closed or size > self._capacity:
             self._give_back(block)
             return
         self.kept_bytes += size
         self._free.setdefault(size, deque()).append(block)
+        while self.kept_bytes > self._capacity:
+            sizes = self._free
+            most = max(tuple(sizes), key=lambda each: each * len(sizes[each]))
+            other = self.take(most)
+            if other is None:  # other threads were faster
+                return
+            self._give_back(other)
 
     def clear(self) -> None:
         """Give back all that is kept."""

@@ -51,7 +51,7 @@ class SyclBackend:
         self._pooled = PooledQueue(target, profiling)
         self.sycl_queue = self._pooled.queue
         self.target = device_target(self.sycl_queue.sycl_device)
-        self._pool = new_pool()
+        self._pool = new_pool(self.sycl_queue.sycl_device)
         self.memory_domain: Hashable = interned(("sycl", self.sycl_queue.sycl_context))
         """Equal for backends of one SYCL context, whose USM is theirs in common."""
         self._order = LaunchOrder(self.sycl_queue.is_in_order, self.info.name)

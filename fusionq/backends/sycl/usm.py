@@ -21,15 +21,18 @@ HUGE_PAGE = 2 << 20
 
 _HUGE_FROM = 4 << 20
 
-LARGEST_KEPT = 1 << 16
-"""Bytes of the largest allocation that is kept for later ones."""
-MOST_KEPT = 4 << 20
+LARGEST_KEPT = 64 << 20
+"""Bytes of the largest allocation that is kept for later ones: new memory is mapped and zeroed page
+by page where it is first touched, which takes up to 20 times as long as to overwrite it."""
+MOST_KEPT = 256 << 20
 """What one queue keeps at most."""
+KEPT_PART = 64
+"""The same, as a part of the device's memory: one byte of so many."""
 
 
-def new_pool() -> BlockPool:
-    """A pool of one queue's ``dpctl.memory`` objects."""
-    return BlockPool(LARGEST_KEPT, MOST_KEPT)
+def new_pool(device: Any) -> BlockPool:
+    """A pool of the ``dpctl.memory`` objects of one queue on a ``dpctl.SyclDevice``."""
+    return BlockPool(LARGEST_KEPT, min(MOST_KEPT, device.global_mem_size // KEPT_PART))
 
 
 class SyclAllocation(HostVisible):
@@ -90,8 +93,10 @@ def allocate(queue: Any, nbytes: int, pool: BlockPool | None = None) -> SyclAllo
         if memory is not None:
             return SyclAllocation(memory, nbytes, pool, pooled)
     dpctl = load_dpctl()
-    huge = nbytes >= _HUGE_FROM
-    size = -(-nbytes // HUGE_PAGE) * HUGE_PAGE if huge else pooled or max(nbytes, 1)
+    size = pooled or max(nbytes, 1)
+    huge = size >= _HUGE_FROM
+    if huge:
+        size = -(-size // HUGE_PAGE) * HUGE_PAGE
     alignment = HUGE_PAGE if huge else 64
 
     def new() -> Any:

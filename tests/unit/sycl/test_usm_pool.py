@@ -1,18 +1,21 @@
-"""Small allocations are used again, and nobody notices but by the time that it takes."""
+"""Allocations are used again, and nobody notices but by the time that it takes."""
 
 from __future__ import annotations
 
 import gc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.backends.block_pool import BlockPool
 from fusionq.backends.registry import backend_for
 from fusionq.backends.sycl import usm
-from fusionq.backends.sycl.usm import LARGEST_KEPT, MOST_KEPT, new_pool
+from fusionq.backends.sycl.usm import HUGE_PAGE, KEPT_PART, LARGEST_KEPT, MOST_KEPT, new_pool
 
 dpctl = pytest.importorskip("dpctl")
+LARGE = SimpleNamespace(global_mem_size=MOST_KEPT * KEPT_PART)
 
 
 @pytest.fixture
@@ -55,7 +58,7 @@ def test_arrays_of_a_buffer_keep_its_memory():
 
 
 def test_new_buffers_are_zeros_whatever_was_there_before():
-    for n in (1, 3, 16, 17, 100, LARGEST_KEPT // 8, LARGEST_KEPT // 8 + 1):
+    for n in (1, 3, 16, 17, 100, 10_000, 1_000_000, LARGEST_KEPT // 8, LARGEST_KEPT // 8 + 1):
         for _ in range(3):
             buffer = fq.Buffer(n, np.float64)
             assert (buffer.numpy() == 0).all()
@@ -65,16 +68,55 @@ def test_new_buffers_are_zeros_whatever_was_there_before():
 @pytest.mark.parametrize(
     ("nbytes", "size"),
     [
-        (0, 64), (1, 64), (64, 64), (65, 128), (4000, 4096), (LARGEST_KEPT, LARGEST_KEPT),
-        (LARGEST_KEPT + 1, None),
+        (0, 64), (1, 64), (64, 64), (65, 128), (4000, 4096), (1 << 16, 1 << 16),
+        (80_000, 80 << 10), (100_000, 112 << 10), ((1 << 20) + 1, 5 << 18),
+        (LARGEST_KEPT, LARGEST_KEPT), (LARGEST_KEPT + 1, None),
     ],
 )
 def test_sizes(nbytes, size):
-    assert new_pool().size_for(nbytes) == size
+    assert new_pool(LARGE).size_for(nbytes) == size
+
+
+def test_of_large_blocks_at_most_a_quarter_is_not_used():
+    pool = new_pool(LARGE)
+    for nbytes in [*range((1 << 16) + 1, 1 << 18, 997), *range(1 << 22, 1 << 24, 99_991)]:
+        size = pool.size_for(nbytes)
+        assert nbytes <= size <= 1.25 * nbytes and pool.size_for(size) == size
+
+
+def test_large_blocks_are_used_again_and_lie_on_huge_pages(backend):
+    for nbytes in (80_000, 1_000_000, 5_000_000, 40_000_000):
+        first = backend.allocate(nbytes)
+        address = first.address
+        if nbytes >= 4 << 20:
+            assert address % HUGE_PAGE == 0
+        first.host_view()[-1] = 7
+        del first
+        assert backend.allocate(nbytes - 100).address == address
+
+
+def test_a_small_device_keeps_less():
+    pool = new_pool(SimpleNamespace(global_mem_size=KEPT_PART << 10))
+    pool.give("large", 2048)
+    assert pool.take(2048) is None
+    pool.give("small", 1024)
+    assert pool.take(1024) == "small"
+
+
+def test_what_is_given_stays_and_the_most_of_the_others_goes():
+    dropped = []
+    pool = BlockPool(1000, 2000, dropped.append)
+    for number in range(16):
+        pool.give(f"old {number}", 100)
+    for name in ("other", "new", "newer"):
+        pool.give(name, 200)
+    assert [name[:3] for name in dropped] == ["old"] * 2
+    assert {pool.take(200) for _ in range(3)} == {"other", "new", "newer"}
+    assert pool.kept_bytes == 1400
 
 
 def test_a_pool_keeps_so_much_and_no_more():
-    pool = new_pool()
+    pool = new_pool(LARGE)
     for number in range(2 * MOST_KEPT // LARGEST_KEPT):
         pool.give(number, LARGEST_KEPT)
     taken = 0
