@@ -13,7 +13,6 @@ begins with that submission is launched early any more.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import inf
 from typing import cast
 
 from fusionq.backends.base import Backend
@@ -133,9 +132,17 @@ def end(launcher: Launcher, pending: SubmissionList, options: FusionOptions) -> 
     pending.end(run, options, pending.launched)
 
 
+def is_told_early(backend: Backend) -> bool:
+    """Whether to launch early may gain: on the host's own processors kernels that run meanwhile
+    take the host's time, more than an early begin gains."""
+    return backend.target.device.kind != "cpu"
+
+
 def note_unfused(launcher: Launcher, pending: SubmissionList, options: FusionOptions) -> None:
     """Lists like ``pending``, which has run each submission by itself, do so the next time, as far
     as known."""
+    if not is_told_early(launcher.backend):
+        return
     if options != pending.asked or options.fp != "strict" or launcher.profiler is not None:
         return
     first = pending.entries[0]
@@ -146,15 +153,8 @@ def note_unfused(launcher: Launcher, pending: SubmissionList, options: FusionOpt
     if known is not None and known.options == options and known.entries != entries:
         return
     if all([entry.is_kept for entry in entries]):
-        first.begins = UnfusedList(options, entries, pending.run, _launch_seconds(launcher.backend))
+        from fusionq.execution.device_costs import known_costs
 
-
-def _launch_seconds(backend: Backend) -> float:
-    """What the host takes for a launch; on its own processors kernels that run meanwhile take the
-    host's time, more than an early begin gains."""
-    from fusionq.execution.device_costs import known_costs
-
-    if backend.target.device.kind == "cpu":
-        return inf
-    costs = known_costs(backend)
-    return max(costs.launch_seconds, costs.host_launch_seconds)
+        costs = known_costs(launcher.backend)
+        launch_seconds = max(costs.launch_seconds, costs.host_launch_seconds)
+        first.begins = UnfusedList(options, entries, pending.run, launch_seconds)

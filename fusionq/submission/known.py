@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, count, repeat
-from math import inf
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING
 
@@ -209,8 +208,6 @@ class UnfusedList:
         """Whether to launch the next such list while it is recorded gains: a launch takes that much
         longer than ``launch_seconds``, by the times of the list.  One whose time is wanted is
         not."""
-        if self._least_seconds == inf:
-            return False
         run = self.run
         chooser = None if run is None or run.is_trial else run.adaptive
         if chooser is None or not chooser.untimed:

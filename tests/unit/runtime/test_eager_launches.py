@@ -19,7 +19,7 @@ from fusionq.submission.known import UnfusedList
 from tests.unit.runtime.conftest import empty, floats
 from tests.unit.runtime.kernels import copy, increment, put, reverse, scale
 
-GAINS = UnfusedList.gains
+IS_TOLD = eager_launches.is_told_early
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +28,7 @@ def soon(request, monkeypatch):
     monkeypatch.setattr(UnfusedList, "gains", lambda self: self.run is not None)
     monkeypatch.setattr(eager_launches, "FIRST", 2)
     monkeypatch.setattr(eager_launches, "NEXT", 1)
+    monkeypatch.setattr(eager_launches, "is_told_early", lambda backend: True)
 
 
 def _launched(queue: fq.FusionQueue) -> int:
@@ -81,11 +82,9 @@ def test_a_few_are_launched_together(queue, monkeypatch):
 
 
 def test_the_hosts_own_processors_are_not_told_early(queue, monkeypatch):
-    monkeypatch.setattr(UnfusedList, "gains", GAINS)
+    monkeypatch.setattr(eager_launches, "is_told_early", IS_TOLD)
     a, b = floats(), empty()
     _known(queue, a, b)
-    begins = queue._state.last_list.entries[0].begins
-    begins.run.adaptive = Mock(untimed=9, seconds=1.0)
     with fq.fusion(queue, strategy="unfused"):
         _steps(queue, a, b)
         assert (_launched(queue) > 0) == (queue.device.kind != "cpu")
