@@ -286,6 +286,7 @@ ASSUMED: dict[str, Assumption] = {
         4096, 4096, "6 to 24 KB are as good: 5-point means in tiles of 32 x 384 work-items"
     ),
     "most_prefetched_rows": Assumption(6, 6, _BY_HAND),
+    "peeled_expressions": Assumption(400, 400, _BY_HAND),
     "streamed_expressions": Assumption(64, 64, _BY_HAND),
     "iterations_ahead": Assumption(16, 16, "an H100, where it is for"),
     "fewest_ahead": Assumption(4, 4, "an H100, where it is for"),

@@ -254,6 +254,8 @@ class CodeLimits:
     """Bytes of a tile by which rows of elements are read ahead, at least."""
     most_prefetched_rows: int
     """Rows of arrays that are read ahead at once."""
+    peeled_expressions: int
+    """In the body of a loop whose iterations all of a work-group's work-items do are apart."""
     streamed_expressions: int
     """In the body of a loop that is short."""
     iterations_ahead: int

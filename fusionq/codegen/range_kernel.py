@@ -19,6 +19,7 @@ from fusionq.codegen.loads_together import with_loads_together
 from fusionq.codegen.names import Names
 from fusionq.codegen.neighbours import with_neighbours
 from fusionq.codegen.packed_arguments import head_of, is_packed
+from fusionq.codegen.peeled_loops import with_peeled_loops
 from fusionq.codegen.row_vectors import alignment
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.codegen.unrolled_loops import most_unrolled
@@ -82,6 +83,9 @@ def _code(kernel: Kernel, body: Body, dialect: Dialect) -> _Code:
         kernel = along_rows(kernel)
         body = kernel.body
     body = dialect.unit.prepared(flatten_blocks(body))
+    if dialect.vectors is None:
+        kernel = with_peeled_loops(kernel, body)
+        body = kernel.body
     if dialect.unit.asks_for_ids_once:
         kernel = with_id_variables(kernel, body)
         body = kernel.body

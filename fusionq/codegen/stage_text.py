@@ -20,6 +20,7 @@ from fusionq.codegen.loads_ahead import LoadsAhead
 from fusionq.codegen.loads_together import with_loads_together
 from fusionq.codegen.local_places import groups_at_once, local_places
 from fusionq.codegen.opposite_steps import has_opposite_steps
+from fusionq.codegen.peeled_loops import with_peeled_loops
 from fusionq.codegen.private_reductions import (
     LANE,
     private_reductions,
@@ -252,7 +253,8 @@ class StageText:
             self.target.worker_size, prod(code.local_range), self.words.workers.group_barrier
         )
         of_group = GroupLoop(loop.work_items, LOCAL, lanes)
-        lines = statement_lines(kernel, [body], dialect, self.helpers, (), of_group)
+        kernel = with_peeled_loops(kernel, body)
+        lines = statement_lines(kernel, [kernel.body], dialect, self.helpers, (), of_group)
         return lines, loop.lines([*lines.arrays, *lines.bodies[0]])
 
     def _thread_lines(

@@ -11,6 +11,7 @@ from fusionq.base.errors import KernelLanguageError
 from fusionq.frontend.bfloat16 import legalised
 from fusionq.frontend.callees import Callee
 from fusionq.frontend.captures import Captures
+from fusionq.frontend.counted_loops import with_counted_loops
 from fusionq.frontend.draft import finish
 from fusionq.frontend.kernel_state import KernelState
 from fusionq.frontend.memory import declarations
@@ -273,6 +274,7 @@ def lower_kernel(
         environment[name] = Binding(value, span)
     lowering.statements(source.tree.body)
     body = legalised(tuple(finish(lowering.block, lambda: state.fresh("returned"))))
+    body = with_counted_loops(body, state.fresh)
     used = {e.array for e in expressions(body) if isinstance(e, (Load, Extent))}
     used |= {s.array for s in statements(body) if isinstance(s, (Store, Atomic))}
     params = [p for p in params if p.name in used or p.name not in state.field_extents]

@@ -2,23 +2,19 @@
 that read what a work-group has written (producer-consumer fusion at the level of work-groups).
 
 A product of a matrix and a vector gives each work-group some rows, and what comes next adds to, or
-activates, an element a work-item: neither have their ranges an index space in common, nor are the
-elements those of one and the same work-item.  Over the work-groups of the product
+activates, an element a work-item; a sum over a row is a work-group's, and what divides by it is
+over rows and columns: neither have their ranges an index space in common, nor are the elements
+those of one and the same work-item.  Over the work-groups of the first
 (``passes/items_of_groups.py``) the dependence stays inside a work-group, as any other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from math import prod
 
 from fusionq.analysis.dependence import PairScope
-from fusionq.analysis.group_items import are_items_of_groups
-from fusionq.analysis.item_space import ItemSpace, global_range, local_range
+from fusionq.analysis.item_space import ItemSpace, global_range
 from fusionq.analysis.list_dependences import direct_dependences
-from fusionq.analysis.proof import in_steps
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.validity import ScalarPlace
@@ -27,10 +23,10 @@ from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
 from fusionq.base.target import Target
 from fusionq.ir.walk import loaded_arrays, stored_arrays
-from fusionq.language.ranges import NdRange, Range
-from fusionq.passes.items_of_groups import items_of_groups, lanes_of
+from fusionq.language.ranges import Range
 from fusionq.passes.sources import RangeSource
 from fusionq.planning.cost import grouped_seconds
+from fusionq.planning.group_shares import Share, share_of
 from fusionq.planning.joined_launches import launch_seconds
 from fusionq.planning.members import Members
 from fusionq.planning.plan import StagePlan
@@ -101,8 +97,6 @@ def items_in_groups(
     after the other for that; stages of persistent kernels, for which others wait, do."""
     if options.barriers == "none" or options.strategy == "unfused":
         return None
-    if wanted == "profitable" and not target.costs.chain_seconds:
-        return None  # vectors would have work-items in a part of their lanes
     found = _Hosts(questions, wanted, target, measured)
     for s in range(len(questions.submissions)):
         yield from found.consider(s)
@@ -233,20 +227,18 @@ class _Hosts:
         """The next submission."""
         submission = self._questions.submissions[s]
         host = self._host(s, submission)
-        each = None if host is None else self._each(host, submission)
-        if host is not None and each is not None and (yield from self._joins(host, s, each)):
+        share = None if host is None else share_of(self._questions, host, s)
+        if host is not None and share is not None and (yield from self._joins(host, s, share)):
             self.hosts[s] = host
-            self.made[s] = _over_groups(self._questions.submissions[host], submission, each)
+            self.made[s] = share.over_groups(self._questions.submissions[host], submission)
         stored = stored_arrays(submission.ir.body)
         for k, group, _, _ in self._questions.memory(s):
             if submission.arguments[k].name in stored:
                 self._writers[group] = s
 
     def _host(self, s: int, submission: Submission) -> int | None:
-        """Whose work-groups have written last what a submission over a linear range reads."""
-        if not isinstance(submission.range, Range) or len(submission.range) != 1:
-            return None
-        if impure(submission.ir) is not None:
+        """Whose work-groups have written last what a submission over a plain range reads."""
+        if not isinstance(submission.range, Range) or impure(submission.ir) is not None:
             return None
         loaded = loaded_arrays(submission.ir.body)
         writers = [
@@ -259,20 +251,7 @@ class _Hosts:
         last = max(writers)
         return self.hosts.get(last, last)
 
-    def _each(self, host: int, submission: Submission) -> int | None:
-        """How many of the work-items a work-group of ``host`` would do."""
-        local = local_range(self._questions.submissions[host])
-        lanes = None if local is None else lanes_of(local)
-        whole = global_range(self._questions.submissions[host])
-        if local is None or lanes is None or (len(local) == 2 and whole[1] != lanes):
-            return None
-        groups = prod(whole) // lanes
-        each, rest = divmod(global_range(submission)[0], max(groups, 1))
-        if rest or not 1 <= each <= lanes or (each == lanes and len(local) == 1):
-            return None
-        return each
-
-    def _joins(self, host: int, s: int, each: int) -> Steps[bool]:
+    def _joins(self, host: int, s: int, share: Share) -> Steps[bool]:
         """Whether the two run together then, and that takes no longer than a launch more."""
         questions = self._questions
         numbers: dict[int, int] = {}
@@ -282,46 +261,36 @@ class _Hosts:
             for k, group, view, _ in questions.memory(member)
         )  # fmt: skip
         if key not in self._known:
-            self._known[key] = yield from self._joined(host, s, each)
-        if not self._known[key]:
-            return False
-        about = "items of groups", each
-        found: bool = yield from in_steps(
-            lambda: questions.ask((host, s), about, partial(are_items_of_groups, each=each))
-        )
-        return found
+            self._known[key] = yield from self._joined(host, s, share)
+        return self._known[key] and (yield from share.is_whole(questions, host, s))
 
-    def _joined(self, host: int, s: int, each: int) -> Steps[bool]:
-        if self._wanted == "profitable" and not self._is_profitable(s, each):
+    def _joined(self, host: int, s: int, share: Share) -> Steps[bool]:
+        if self._wanted == "profitable" and not self._is_profitable(s, share):
             return False
         first, second = (self._questions.submissions[m] for m in (host, s))
-        both = [first, _over_groups(first, second, each)]
+        both = [first, share.over_groups(first, second)]
         pair = Questions(both, answers=self._questions.answers)
         dependences = yield from direct_dependences(pair)
         options = SplitOptions(None, self._wanted, self._target, self._measured)
         stages = yield from split(pair, dependences, options)
         return len(stages) == 1
 
-    def _is_profitable(self, s: int, each: int) -> bool:
-        """Whether each work-group's first work-items take no longer than a launch of all."""
+    def _is_profitable(self, s: int, share: Share) -> bool:
+        """Whether a work-group's work-items take no longer than a launch of all."""
         kind = Members(self._questions, self._target, (s,)).kinds[0]
-        target = self._measured()
-        (items,) = global_range(kind.submission)
-        inside = grouped_seconds(
-            kind.work, kind.operations, items, max(items // each, 1), each, target
-        )
-        alone = launch_seconds([kind], ItemSpace("ids", 1, None), [kind.submission], target)
+        target, range_ = self._measured(), global_range(kind.submission)
+        beside, turns = min(share.lanes, share.row), -(-share.each // share.lanes)
+
+        def seconds(groups: int, turns: int) -> float:
+            work, operations = kind.work, kind.operations
+            return grouped_seconds(work, operations, range_.size, groups, beside, target, turns)
+
+        inside = seconds(share.groups, turns)
+        if target.costs.chain_seconds:
+            space = ItemSpace("ids", len(range_), None)
+            alone = launch_seconds([kind], space, [kind.submission], target)
+        elif beside < share.lanes:
+            return False  # vectors would have work-items in a part of their lanes
+        else:
+            alone = seconds(-(-range_.size // target.preferred_work_group), 1)
         return inside <= alone + target.costs.launch_seconds
-
-
-def _over_groups(host: Submission, submission: Submission, each: int) -> Submission:
-    """``submission`` over the work-groups of ``host``."""
-    range_ = host.range
-    assert isinstance(range_, NdRange)
-    return replace(
-        submission,
-        kernel=items_of_groups(submission.ir, tuple(range_.local_range), each),
-        range=range_,
-        fingerprint=f"{submission.fingerprint} {each} in each of {tuple(range_.local_range)}",
-        form=None,
-    )

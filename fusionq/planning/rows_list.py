@@ -60,7 +60,7 @@ def rows_list(questions: Questions, varying: Collection[ScalarPlace]) -> RowsLis
     for s, submission in enumerate(questions.submissions):
         if not isinstance(submission.range, Range) or len(submission.range) != 1:
             continue
-        sizes = _sizes(submission)
+        sizes = extents_of(submission)
         key = (id(submission.ir), submission.range[0], *sizes.values())
         if key not in kernels:
             pure = impure(submission.ir, atomics=True) is None
@@ -93,7 +93,7 @@ def _places(submissions: Sequence[Submission]) -> Iterator[Place]:
         yield from ((s, k) for k in range(len(submission.arguments)))
 
 
-def _sizes(submission: Submission) -> dict[Extent, int]:
+def extents_of(submission: Submission) -> dict[Extent, int]:
     """The extents of the arrays that the kernel has."""
     params = {param.name for param in submission.ir.params}
     return {

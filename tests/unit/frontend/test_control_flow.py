@@ -206,7 +206,7 @@ def test_while():
         "        break",
         "out[i, 1] = found",
     )
-    loop = ir_of("k = 0", "while k < n:", "    k += 1").body[2]
+    loop = ir_of("k = 0", "while k < n:", "    k += k + 1").body[2]
     assert isinstance(loop, While)
     assert loop.cond == Compare("lt", Var(INT64, "k"), Param(INT64, "n"))
     assert len(ir_of("while False:", "    nonsense()").body) == 1

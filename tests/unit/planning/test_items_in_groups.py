@@ -11,6 +11,7 @@ import fusionq as fq
 from fusionq.base.options import FusionOptions
 from fusionq.planning.plan import Plan
 from fusionq.planning.planner import holds_for, make_plan
+from fusionq.planning.structure import structure_key
 from tests.unit.lists import submissions
 from tests.unit.planning.plans import TARGET
 from tests.unit.planning.test_side_by_side import GPU, WORKERS
@@ -120,7 +121,6 @@ def test_work_groups_of_one_dimension() -> None:
         lambda x, y, z: [of(32, x, y), (shifted, 32, y, z)],  # across work-groups
         lambda x, y, z: [of(32, x, y), (gathered, 32, y, ints(32), z)],  # unknown elements
         lambda x, y, z: [of(32, x, y), (add, 30, y, z, z)],  # no whole number for each
-        lambda x, y, z: [of(32, x, y, local=2), (add, 32, y, z, z)],  # more than work-items
         lambda x, y, z: [of(32, x, y), (counted, 32, y, z)],  # an order of atomic operations
         lambda x, y, z: [of(32, x, y), (add, 32, x, z, z)],  # nothing of what it writes
     ),
@@ -129,6 +129,130 @@ def test_others_are_launches_of_their_own(calls: Any) -> None:
     x, y, z = ints(32), ints(32), ints(32)
     made = calls(x, y, z)
     assert members(plan_of(*made)) == [(0,), (1,)]
+
+
+@fq.kernel
+def sums_of_rows(item: fq.NdItem, a, total):
+    i = item.get_global_id(0)
+    own = 0
+    for j in range(item.get_local_id(1), a.shape[1], item.get_local_range(1)):
+        own += a[i, j]
+    whole = fq.reduce_over_group(item.get_group(), own, "add")
+    if item.get_local_id(1) == 0:
+        total[i] = whole
+
+
+@fq.kernel
+def divide(item: fq.Item, a, total, out):
+    i, j = item.get_id(0), item.get_id(1)
+    out[i, j] = a[i, j] / total[i]
+
+
+@fq.kernel
+def divide_linear(item: fq.Item, a, total, out):
+    i, j = item.get_id(0) // a.shape[1], item.get_id(0) % a.shape[1]
+    out[i, j] = a[i, j] / total[i]
+
+
+@fq.kernel
+def divide_next(item: fq.Item, a, total, out):
+    i, j = item.get_id(0), item.get_id(1)
+    out[i, j] = a[i, j] / total[min(i + 1, total.shape[0] - 1)]
+
+
+@fq.kernel
+def divide_planes(item: fq.Item, a, total, out):
+    i, k, j = item.get_id(0), item.get_id(1), item.get_id(2)
+    out[i, k, j] = a[i, k, j] - total[i]
+
+
+@fq.kernel
+def without_extents(item: fq.Item, total, out):
+    i, j = item.get_id(0), item.get_id(1)
+    out[i * 40 + j] = total[i] + j
+
+
+@fq.kernel
+def with_array(item: fq.Item, a, total, out):
+    i, j = item.get_id(0), item.get_id(1)
+    own = fq.PrivateArray(2, np.int64)
+    own[j % 2] = total[i]
+    out[i, j] = a[i, j] + own[0]
+
+
+def row_list(rows: int, columns: int, local: int, divided: Any, space: Any) -> list[Any]:
+    a, total, out = ints(rows, columns), ints(rows), ints(rows, columns)
+    groups = fq.NdRange((rows, local), (1, local))
+    return [(sums_of_rows, groups, a, total), (divided, space, a, total, out)]
+
+
+def test_rows_of_work_groups() -> None:
+    plan = plan_of(*row_list(6, 40, 8, divide, (6, 40)))
+    assert members(plan) == [(0, 1)]
+    scopes = {d.kind: d.scope for d in plan.dependences}
+    assert scopes["RAW"] == "GROUP"
+
+
+def test_rows_of_linear_ids() -> None:
+    assert members(plan_of(*row_list(6, 40, 8, divide_linear, 240))) == [(0, 1)]
+    assert members(plan_of(*row_list(6, 40, 8, divide_linear, 200))) == [(0,), (1,)]
+
+
+def test_rows_of_planes() -> None:
+    a, total, out = ints(6, 3, 40), ints(6), ints(6, 3, 40)
+    groups = fq.NdRange((6, 8), (1, 8))
+    sums = sums_of_rows, groups, ints(6, 40), total
+    assert members(plan_of(sums, (divide_planes, (6, 3, 40), a, total, out))) == [(0, 1)]
+
+
+def test_more_neighbours_than_a_work_group_has_work_items() -> None:
+    y, z = ints(32), ints(32)
+    assert members(plan_of(of(32, ints(16), y, local=2), (add, 32, y, z, z))) == [(0, 1)]
+
+
+@pytest.mark.parametrize(
+    "divided, space",
+    (
+        (divide_next, (6, 40)),  # across work-groups
+        (divide, (5, 40)),  # not a row for each
+        (divide, (6, 39)),  # no extent of its arrays: they have 40
+        (with_array, (6, 40)),  # an array of its own for each work-item
+    ),
+)
+def test_rows_that_are_launches_of_their_own(divided: Any, space: Any) -> None:
+    assert members(plan_of(*row_list(6, 40, 8, divided, space))) == [(0,), (1,)]
+
+
+def test_rows_whose_length_no_array_has() -> None:
+    a, total, out = ints(6, 40), ints(6), ints(240)
+    sums = sums_of_rows, fq.NdRange((6, 8), (1, 8)), a, total
+    assert members(plan_of(sums, (without_extents, (6, 40), total, out))) == [(0,), (1,)]
+
+
+def test_a_plan_serves_rows_of_other_sizes() -> None:
+    options = FusionOptions(strategy="fused")
+
+    def serves(one: list[Any], other: list[Any]) -> bool:
+        first, second = submissions(*one), submissions(*other)
+        plan = make_plan(first, options, TARGET)
+        assert members(plan) == [(0, 1)]
+        alike = structure_key(first, options) == structure_key(second, options)
+        return alike and holds_for(plan, second)
+
+    rows = row_list(6, 40, 8, divide, (6, 40))
+    assert serves(rows, row_list(7, 56, 8, divide, (7, 56)))
+    assert not serves(rows, row_list(7, 56, 8, divide, (7, 55)))
+    assert not serves(rows, row_list(7, 56, 8, divide, (9, 56)))
+    linear = row_list(6, 40, 8, divide_linear, 240)
+    assert serves(linear, row_list(7, 40, 8, divide_linear, 280))
+    assert not serves(linear, row_list(7, 40, 8, divide_linear, 240))
+
+
+def test_rows_unasked_where_they_fill_vectors() -> None:
+    calls = row_list(600, 640, 64, divide, (600, 640))
+    assert members(plan_of(*calls, strategy="sequence")) == [(0, 1)]
+    short = row_list(600, 40, 64, divide, (600, 40))
+    assert members(plan_of(*short, strategy="sequence")) == [(0,), (1,)]
 
 
 def test_not_where_others_read_what_it_overwrites() -> None:
