@@ -80,7 +80,7 @@ def rows_of_groups(kernel: Kernel, local: Sequence[int], inner: Sequence[Expr]) 
     names = _loop_variables(kernel, len(inner))
     ids = group, *(Var(INT64, name) for name in names)
     body = _with_ids(kernel, ids, (groups, *inner))
-    starts: list[Expr] = [Const(INT64, 0)] * (len(inner) - 1) + [lane]
+    starts: list[Expr] = [*[Const(INT64, 0)] * (len(inner) - 1), lane]
     steps = [1] * (len(inner) - 1) + [local[-1]]
     for name, start, stop, step in reversed(list(zip(names, starts, inner, steps, strict=True))):
         body = (For(name, start, stop, Const(INT64, step), body),)
