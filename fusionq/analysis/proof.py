@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import islpy as isl
 
-from fusionq.analysis.scalar_cells import cell_of
+from fusionq.analysis.scalar_cells import cell_of, cell_outside
 from fusionq.analysis.symbols import Symbols
 from fusionq.base.steps import Steps
 
@@ -361,7 +361,8 @@ class Proofs:
             return True
         if here:
             # Right of all values, if it is not remembered.
-            self._try_to_remember(nonempty, inside=True)
+            if not self._try_to_remember(nonempty, inside=True):
+                self._remember_part(nonempty)
             return False
         if scalars:
             self.add(answered(lambda: self._conditions(nonempty, inside=False)))
@@ -371,7 +372,7 @@ class Proofs:
             self.add(answered(lambda: self._conditions(nonempty, inside=False)))
         elif not self._try_to_remember(nonempty, inside=False):
             self.is_hard = True
-            if not self._remember_more(nonempty) and not self._remember_cell(nonempty, scalars):
+            if not self._remember_cell(nonempty, scalars):
                 hard = nonempty.intersect(self.symbols.at_today(scalars))
                 self.add(answered(lambda: self._conditions(hard, inside=False)))
                 self.today |= scalars
@@ -454,32 +455,35 @@ class Proofs:
         nonempty = self.symbols.for_any_free(relation.params())
         return nonempty, not nonempty.intersect(self.symbols.point).is_empty()
 
-    def _remember_more(self, values: isl.Set) -> bool:
-        """Let what rests on the proofs serve no more values than those that lie outside of more
-        than ``values``, which are written without quotients; whether today's do."""
-        try:
-            with limited_operations(OPERATIONS_FOR_OTHERS):
-                more = values.remove_divs().coalesce()
-                if not more.intersect(self.symbols.point).is_empty():
-                    return False
-        except _LimitReached:
-            return False
-        return self._try_to_remember(more, inside=False)
-
     def _remember_cell(self, values: isl.Set, scalars: frozenset[str]) -> bool:
-        """Let what rests on the proofs serve no more values than those outside of ``values`` that
-        lie on today's side of each constraint on ``scalars`` in there; whether it does."""
+        """Let what rests on the proofs serve no more than the values on today's side of some
+        constraints, of ``scalars`` alone where that does, which are outside of ``values``; whether
+        it does."""
         try:
             with limited_operations(OPERATIONS_FOR_OTHERS):
-                cell = cell_of([values], scalars, self.symbols.values)
+                cell = cell_outside(values, scalars, self.symbols.values)
                 if cell is None:
                     return False
-                conditions = self._conditions(values.intersect(cell), inside=False)
-                conditions += self._conditions(cell, inside=True)
+                conditions = self._conditions(cell, inside=True)
         except _LimitReached:
             return False
         self.add(conditions)
         return True
+
+    def _remember_part(self, values: isl.Set) -> None:
+        """Let what rests on the proofs, which is right of all values, serve only those on today's
+        side of the constraints on scalars alone of a part of ``values`` that has today's."""
+        scalars = self.symbols.scalars_of(symbols_of(values))
+        point = self.symbols.point
+
+        def cell() -> list[tuple[isl.Set, bool]]:
+            parts = map(isl.Set.from_basic_set, values.get_basic_sets())
+            part = next(part for part in parts if not part.intersect(point).is_empty())
+            found = cell_of([part], scalars, self.symbols.values)
+            return [] if found is None else self._conditions(found, inside=True)
+
+        if scalars:
+            self.add(found_within(OPERATIONS_FOR_OTHERS, cell) or [])
 
     def _try_to_remember(self, values: isl.Set, inside: bool) -> bool:
         """Let what rests on the proofs serve only those that lie inside ``values``, or outside,

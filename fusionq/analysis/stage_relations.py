@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
-from functools import reduce
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from functools import partial, reduce
 from itertools import chain
 
 import islpy as isl
@@ -12,8 +12,17 @@ from fusionq.analysis.item_relations import same_group, to_space
 from fusionq.analysis.item_space import Mode, global_range, largest
 from fusionq.analysis.kernel_accesses import Access, item_dims
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import Proofs, TooManyOperations, answered, symbols_of
+from fusionq.analysis.proof import (
+    OPERATIONS_FOR_OTHERS,
+    Proofs,
+    TooManyOperations,
+    answered,
+    found_within,
+    symbols_of,
+)
+from fusionq.analysis.scalar_cells import cell_of
 from fusionq.analysis.submission import Submission
+from fusionq.analysis.symbols import Symbols
 from fusionq.base.frozen import dataclass
 from fusionq.ir.walk import has_barrier
 from fusionq.language.ranges import NdRange
@@ -58,12 +67,18 @@ def relation_between(
         return _everything(analysis, first, second)
 
 
-def is_implied(proofs: Proofs, needed: isl.Map, ways: Sequence[tuple[isl.Map, isl.Map]]) -> bool:
+def is_implied(
+    proofs: Proofs,
+    needed: isl.Map,
+    ways: Sequence[tuple[isl.Map, isl.Map]],
+    numbering: Collection[Collection[str]] = (),
+) -> bool:
     """Whether work-items that wait for those they have the first relation to of each of ``ways``,
     which waited for those of its second, need not wait for those of the ``needed`` one, whatever
-    the sizes and scalars are; or, where the relations depend on scalars, for those that are as far
-    apart as today's, or for today's, and for sizes that the ``proofs`` say: what rests on these
-    then serves no others."""
+    the sizes and scalars are; or, where the relations depend on scalars, for those in today's order
+    or as far apart as today's, or for today's, and for sizes that the ``proofs`` say: what rests on
+    these then serves no others.  ``numbering``: the scalars, by what they number, as steps or
+    rows; order and distance are those of scalars that number the same."""
     symbols = proofs.symbols
 
     def sides(values: isl.Set) -> tuple[isl.Map, isl.Map]:
@@ -90,13 +105,12 @@ def is_implied(proofs: Proofs, needed: isl.Map, ways: Sequence[tuple[isl.Map, is
             return answered(lambda: implied(symbols.context), len(ways))
         if proofs.holds_for_others(lambda: implied(symbols.context)):
             return True
-        if len(scalars) > 1:  # as of steps that are numbered
-            apart = symbols.apart_as_today(scalars)
-            alike = symbols.context.intersect(apart)
-            if proofs.holds_for_others(lambda: implied(alike)) or proofs.is_empty_for_others(
-                lambda: left(alike)
+        for cell, is_narrow in _cells(symbols, relations, scalars, numbering):
+            alike = symbols.context.intersect(cell)
+            if proofs.holds_for_others(partial(implied, alike)) or (
+                is_narrow and proofs.is_empty_for_others(partial(left, alike))
             ):
-                proofs.add([(apart, True)])
+                proofs.add([(cell, True)])
                 return True
         sizes = symbols.context.intersect(symbols.at_today(scalars))
         found = answered(lambda: implied(sizes), len(ways)) or proofs.is_empty_for_others(
@@ -107,6 +121,30 @@ def is_implied(proofs: Proofs, needed: isl.Map, ways: Sequence[tuple[isl.Map, is
         return found
     except TooManyOperations:
         return False
+
+
+def _cells(
+    symbols: Symbols,
+    relations: Iterable[isl.Map],
+    scalars: frozenset[str],
+    numbering: Collection[Collection[str]],
+) -> Iterator[tuple[isl.Set, bool]]:
+    """Parameter values, today's among them, for which ``scalars`` are alike in ``relations``, the
+    most first; whether they are as far apart as today."""
+    every = sorted(scalars)
+    groups = [used for names in numbering if len(used := scalars.intersection(names)) > 1]
+    groups = groups or [scalars]
+    sides = found_within(
+        OPERATIONS_FOR_OTHERS,
+        lambda: cell_of([relation.wrap() for relation in relations], every, symbols.values),
+    )
+    if sides is not None or len(every) > 1:
+        ordered, apart = symbols.ordered_as_today(groups), symbols.apart_as_today(groups)
+        yield ordered if sides is None else ordered.intersect(sides), False
+        if len(every) > 1:
+            yield apart if sides is None else apart.intersect(sides), True
+    if len(every) > 1 and groups != [scalars]:
+        yield symbols.apart_as_today([scalars]), True
 
 
 def tile_context(analysis: ListAnalysis, stage: StageItems) -> isl.Set:

@@ -9,8 +9,10 @@ import islpy as isl
 
 from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.list_analysis import ListAnalysis, kernel_shape
+from fusionq.analysis.proof import OPERATIONS_FOR_OTHERS, found_within, symbols_of
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.relation_boxes import RelationBoxes, may_follow, relation_boxes
+from fusionq.analysis.scalar_cells import cell_of
 from fusionq.analysis.stage_relations import Relation, StageItems, is_implied, relation_between
 from fusionq.analysis.symbols import Symbols
 
@@ -155,7 +157,23 @@ class StageRelations:
 
 
 def _between(analysis: ListAnalysis, stages: tuple[StageItems, ...]) -> Relation | None:
-    return relation_between(analysis, *stages)
+    """The relation between two stages; of one of several parts those of today's side of each
+    constraint on scalars alone, which the answer then serves."""
+    relation = relation_between(analysis, *stages)
+    if relation is None or relation.items.n_basic_map() == 1:
+        return relation
+    symbols, items = analysis.symbols, relation.items
+    scalars = symbols.scalars_of(symbols_of(items))
+
+    def in_cell() -> tuple[isl.Map, isl.Set] | None:
+        cell = cell_of([items.wrap()], scalars, symbols.values)
+        return None if cell is None else (items.intersect_params(cell).coalesce(), cell)
+
+    found = found_within(OPERATIONS_FOR_OTHERS, in_cell)
+    if found is None:
+        return relation
+    analysis.proofs.add([(found[1], True)])
+    return Relation(found[0], relation.exact)
 
 
 def _covered(
@@ -171,7 +189,21 @@ def _covered(
     }
     last = len(stages) - 1
     ways = [(items[k, last], items[0, k]) for k in range(1, last)]
-    return is_implied(analysis.proofs, items[0, last], ways)
+    return is_implied(analysis.proofs, items[0, last], ways, _numbering(analysis))
+
+
+def _numbering(analysis: ListAnalysis) -> list[set[str]]:
+    """The integer scalars of the submissions, by what they number: those that kernels call by the
+    same name, as the ``k`` of each step; a scalar that has several names joins their groups."""
+    names: dict[str, set[str]] = {}
+    for shape in analysis.shapes:
+        for name, symbol in shape.params.items():
+            names.setdefault(name, set()).add(symbol)
+    found: list[set[str]] = []
+    for symbols in names.values():
+        apart = [other for other in found if other.isdisjoint(symbols)]
+        found = [*apart, symbols.union(*(o for o in found if not o.isdisjoint(symbols)))]
+    return found
 
 
 def _in_symbols(analysis: ListAnalysis, stages: Sequence[StageItems], items: isl.Map) -> isl.Map:

@@ -7,9 +7,10 @@ only if the same sources are equal there (``analysis.validity``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what only names symbols need not load it
@@ -123,12 +124,22 @@ class Symbols:
         pinned = " and ".join(f"{n} = {self.values[n]}" for n in sorted(names))
         return set_of(f"[{', '.join(self.names)}] -> {{ : {pinned} }}")
 
-    def apart_as_today(self, names: frozenset[str]) -> isl.Set:
-        """The parameter values in which those of ``names``, some, are as far apart as today."""
+    def apart_as_today(self, groups: Iterable[Collection[str]]) -> isl.Set:
+        """The parameter values in which those of each of ``groups`` are as far apart as today."""
+        return self._where(
+            f"{n} - {first} = {self.values[n] - self.values[first]}"
+            for first, *others in map(sorted, groups)
+            for n in others
+        )
+
+    def ordered_as_today(self, groups: Iterable[Collection[str]]) -> isl.Set:
+        """The parameter values in which those of each of ``groups`` have today's order."""
+        in_order = (sorted(names, key=self.values.__getitem__) for names in groups)
+        return self._where(f"{a} < {b}" for names in in_order for a, b in pairwise(names))
+
+    def _where(self, constraints: Iterable[str]) -> isl.Set:
         from fusionq.analysis.isl_texts import set_of
 
-        first, *others = sorted(names)
-        constraints = [f"{n} - {first} = {self.values[n] - self.values[first]}" for n in others]
         text = " and ".join(constraints) or "1 = 1"
         return set_of(f"[{', '.join(self.names)}] -> {{ : {text} }}")
 

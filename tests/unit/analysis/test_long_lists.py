@@ -300,13 +300,13 @@ def test_what_is_too_hard_to_say_for_all_scalars_is_not_tried_for_each(monkeypat
     """Whether work-groups hold a dependence: once it was too hard to say for which scalars they do,
     it is asked for those of each pair of submissions only."""
     tried = []
-    original = Proofs._remember_more
+    original = Proofs._remember_cell
 
-    def counted(proofs, values):
+    def counted(proofs, values, scalars):
         tried.append(values)
-        return original(proofs, values)
+        return original(proofs, values, scalars)
 
-    monkeypatch.setattr(Proofs, "_remember_more", counted)
+    monkeypatch.setattr(Proofs, "_remember_cell", counted)
     counts, stages = [], []
     for n in (8, 14):
         tried.clear()

@@ -226,6 +226,33 @@ def test_what_follows_for_scalars_as_far_apart_as_todays_serves_these(ahead):
     assert not serves(5, 6) and not serves(7, 5) and not serves(1, 4)
 
 
+@pytest.mark.parametrize("sizes_as_scalars", [False, True])
+def test_what_follows_for_scalars_in_todays_order_serves_these(sizes_as_scalars):
+    """Steps before another one, however far; a scalar that all steps have numbers nothing."""
+    symbols = Symbols()
+    symbols.size(9)
+    for value in (5, 6, 8, 9):
+        symbols.scalar(value)
+    proofs = Proofs(symbols)
+    head = "[n0, s0, s1, s2, s3] -> "
+    inside = "s3" if sizes_as_scalars else "n0"
+    needed = isl.Map(head + f"{{ [i] -> [j] : s0 < i < {inside} and s0 < j < {inside} }}")
+    near = isl.Map(head + f"{{ [i] -> [j] : s0 < i < {inside} and s0 < j < {inside} and s1 < s2 }}")
+    far = isl.Map(head + f"{{ [i] -> [j] : s0 < i < {inside} and s0 < j < {inside} and s0 < s1 }}")
+    assert is_implied(proofs, needed, [(near, far)], [{"s0", "s1", "s2"}])
+    assert not proofs.today
+
+    def serves(*scalars):
+        other = Symbols()
+        other.size(9)
+        for scalar in scalars:
+            other.scalar(scalar)
+        return Proofs(other).rest_on(proofs.conditions)
+
+    assert serves(5, 6, 8, 9) and serves(1, 6, 7, 20) and serves(2, 30, 40, 9)
+    assert not serves(6, 5, 8, 9) and not serves(5, 8, 6, 9)
+
+
 # ---------------------------------------------------------------------------- several stages
 def relations(*calls, stages=None, questions=None):
     listed = submissions(*calls)
