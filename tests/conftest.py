@@ -20,7 +20,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
+from tests import fast_loop
+from tests.bytecode import keep_bytecode
 from tests.in_turn import is_whole, left_out, on_other_backends
+from tests.processor_seconds import ProcessorSeconds
 
 if TYPE_CHECKING:
     from tests.device_programs import DevicePrograms
@@ -42,53 +45,6 @@ MARKERS = {
     "cuda": "cuda",
 }
 """The marker of the tests in each directory; pyproject.toml says what they mean."""
-
-SLOW = (
-    "dpex",
-    "e2e/test_docs_snippets.py",
-    "e2e/test_examples.py",
-    "e2e/test_interior.py",
-    "e2e/test_jammed_loops.py",
-    "e2e/test_megakernels.py",
-    "e2e/test_mixed_shapes.py",
-    "e2e/test_several_offsets.py",
-    "e2e/test_streamed_tiles.py",
-    "e2e/test_tuned_again.py",
-    "e2e/test_tuning.py",
-    "property/test_strategies.py",
-    "property/test_variations.py",
-    "protocol",
-    "unit/benchmarks/test_bench.py",
-    "unit/benchmarks/test_corpus.py",
-    "unit/benchmarks/test_corpus_programs.py",
-    "unit/benchmarks/test_dpex_baseline.py",
-    "unit/benchmarks/test_strategy_cases.py",
-    "unit/cache/test_damaged_entries.py",
-    "unit/cache/test_processes.py",
-    "unit/codegen/test_host_workers.py",
-    "unit/cuda/test_persistent.py",
-    "unit/frontend/test_random_kernels.py",
-    "unit/kernels",
-    "unit/pictures/test_persistent_picture.py",
-    "unit/profiling/test_calibration.py",
-    "unit/profiling/test_persistent.py",
-    "unit/runtime/test_interrupted_waits.py",
-    "unit/sycl/test_groups_of_broadcasts.py",
-)
-"""What the fast loop leaves out, beside single tests that are marked where they stand: three
-quarters of the suite's time."""
-
-ON_DEVICE = (
-    "conformance/test_atomics.py",
-    "conformance/test_group_functions.py",
-    "conformance/test_local_memory.py",
-    "conformance/test_math.py",
-    "conformance/test_memory.py",
-    "conformance/test_operators.py",
-    "conformance/test_values.py",
-)
-"""Tests that run on the reference backend and on the SYCL device are in the fast loop on the
-reference backend; these are on both, since one device program of theirs checks a whole table."""
 
 COMPILED_QUICKLY = (
     "e2e/test_array_reductions.py",
@@ -161,9 +117,6 @@ COLLECTING = (
 COLLECTED = (20_000, 20, 50)
 """When garbage is collected: rarely, since Hypothesis is told of each time."""
 
-TWICE = ("sycl", "far", None)
-"""The targets for which tests run a second time; None is the default device."""
-
 EXAMPLES = {"ci": 7, "nightly": 2800}
 """Profiles of Hypothesis: how many of a hundred examples that a test asks for it gets.  Those of
 ``nightly`` are new each time, the others' the same: there Hypothesis does not mix in constants that
@@ -185,10 +138,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the texts that tests produce to tests/golden instead of comparing",
     )
+    parser.addoption(
+        "--processor-seconds",
+        action="store_true",
+        help="print what the tests of each file take of a processor",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Without ``--hypothesis-profile`` the profile is ``ci``."""
+    if hasattr(config, "cache"):
+        keep_bytecode(config.cache.mkdir("bytecode"))
+    if config.getoption("--processor-seconds"):
+        config.pluginmanager.register(ProcessorSeconds(config))
     gc.set_threshold(*COLLECTED)
     gc.disable()  # of what is collected, all stays
     if not config.getoption("--hypothesis-profile"):
@@ -208,6 +170,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return LoadFileScheduling(config, log)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The fast loop does not read files that it leaves out."""
+    is_left_out = _is_fast_loop(config) and fast_loop.is_slow(_place(collection_path))
+    return True if is_left_out and collection_path.name.startswith("test_") else None
+
+
+def _is_fast_loop(config: pytest.Config) -> bool:
+    return str(config.option.markexpr) == "not slow"
+
+
 def pytest_collection(session: pytest.Session) -> None:
     """Each worker imports a share of the test modules first: pytest rewrites their assertions,
     which takes longer than all else of collecting them, and keeps what the others find then."""
@@ -225,6 +197,8 @@ def _test_modules(session: pytest.Session) -> list[str]:
     folders = [Path(argument.split("::")[0]).resolve() for argument in session.config.args]
     paths = {path for folder in folders for path in folder.rglob("test_*.py")}
     inside = sorted(path for path in paths if path.is_relative_to(TESTS))
+    if _is_fast_loop(session.config):
+        inside = [path for path in inside if not fast_loop.is_slow(_place(path))]
     return [".".join(p.relative_to(TESTS.parent).with_suffix("").parts) for p in inside]
 
 
@@ -242,10 +216,8 @@ def pytest_collection_modifyitems(
         parameters = getattr(getattr(item, "callspec", None), "params", {})
         if parameters.get("target") == "cuda":
             item.add_marker("cuda")
-        given = [parameters[name] for name in ("target", "queue") if name in parameters]
-        twice = any(one in TWICE for one in given) and not _is_in(place, ON_DEVICE)
-        if twice or _is_in(place, SLOW):
-            item.add_marker("slow")
+    for item in fast_loop.slow_ones(items, TESTS):
+        item.add_marker("slow")
     yield
     if not is_whole():
         out = left_out(items) | {item for item in items if _is_computed_alike(item)}

@@ -1,0 +1,143 @@
+"""The rule for what the fast loop runs: ``pytest -m "not slow"``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+T = TypeVar("T")
+
+DIRECTORIES = ("unit", "conformance")
+"""Whose tests the fast loop runs: those of one module or package, and what every backend does."""
+
+RULES = (
+    "e2e/test_api_page.py",
+    "e2e/test_group_rows.py",
+    "e2e/test_promotion_rows.py",
+    "e2e/test_range_rows.py",
+    "e2e/test_semantics_rows.py",
+    "e2e/test_semantics_rows_aborts.py",
+    "e2e/test_semantics_table.py",
+)
+"""Of the other directories it runs tests of rows of docs/semantics.md, and of the API's page."""
+
+COSTLY = (
+    "conformance/test_persistent_elsewhere.py",
+    "unit/analysis/test_hard_kernels.py",
+    "unit/analysis/test_long_lists.py",
+    "unit/analysis/test_partly_overwritten.py",
+    "unit/analysis/test_scalar_cells.py",
+    "unit/backends/test_entry_points.py",
+    "unit/benchmarks/test_bench.py",
+    "unit/benchmarks/test_corpus.py",
+    "unit/benchmarks/test_corpus_programs.py",
+    "unit/benchmarks/test_dpex_baseline.py",
+    "unit/benchmarks/test_strategy_cases.py",
+    "unit/cache/test_damaged_entries.py",
+    "unit/cache/test_hits_and_misses.py",
+    "unit/cache/test_processes.py",
+    "unit/codegen/test_host_workers.py",
+    "unit/codegen/test_row_vectors.py",
+    "unit/cuda/test_compiles.py",
+    "unit/cuda/test_few_items.py",
+    "unit/cuda/test_jammed_items.py",
+    "unit/cuda/test_persistent.py",
+    "unit/cuda/test_streams.py",
+    "unit/execution/test_adaptive.py",
+    "unit/execution/test_adaptive_refusals.py",
+    "unit/execution/test_adaptive_temporaries.py",
+    "unit/execution/test_background.py",
+    "unit/frontend/test_long_kernels.py",
+    "unit/frontend/test_random_kernels.py",
+    "unit/groups/test_sub_groups.py",
+    "unit/kernels",
+    "unit/megakernel/test_proof.py",
+    "unit/megakernel/test_schedule.py",
+    "unit/megakernel/test_wait_forms.py",
+    "unit/pictures/test_persistent_picture.py",
+    "unit/pictures/test_report_plot.py",
+    "unit/planning/test_build_bound.py",
+    "unit/planning/test_overlap_choice.py",
+    "unit/planning/test_persistent_choice.py",
+    "unit/profiling/test_calibration.py",
+    "unit/profiling/test_limits.py",
+    "unit/profiling/test_output.py",
+    "unit/profiling/test_persistent.py",
+    "unit/profiling/test_profile.py",
+    "unit/report/test_patterns.py",
+    "unit/runtime/test_complex.py",
+    "unit/runtime/test_eager_launches.py",
+    "unit/runtime/test_import.py",
+    "unit/runtime/test_interrupted_waits.py",
+    "unit/runtime/test_lifetimes.py",
+    "unit/runtime/test_members.py",
+    "unit/runtime/test_other_memory.py",
+    "unit/runtime/test_reductions.py",
+    "unit/sycl/test_backend.py",
+    "unit/sycl/test_groups_of_broadcasts.py",
+)
+"""Files whose tests would take more than 1.5 seconds of a processor together, as
+``pytest -m "not slow" --processor-seconds`` prints."""
+
+ON_DEVICE = (
+    "conformance/test_atomics.py",
+    "conformance/test_group_functions.py",
+    "conformance/test_local_memory.py",
+    "conformance/test_math.py",
+    "conformance/test_memory.py",
+    "conformance/test_operators.py",
+    "conformance/test_values.py",
+)
+"""Tests that run on several backends are in the fast loop on the reference backend; these are on
+the SYCL device too, since one device program of theirs checks a whole table."""
+
+ELSEWHERE = ("sycl", "far", "cuda", "dpex", None)
+"""Targets beside the reference backend for which tests run again; None is the default device."""
+
+SETS = 3
+"""How many of a test's sets of parameters the fast loop runs on each backend."""
+
+
+@cache
+def is_slow(place: Path) -> bool:
+    """Whether the fast loop leaves out all tests at ``place``, a path below ``tests``."""
+    if any(map(place.is_relative_to, RULES)):
+        return False
+    in_directories = any(map(place.is_relative_to, DIRECTORIES))
+    return not in_directories or any(map(place.is_relative_to, COSTLY))
+
+
+def slow_ones(items: Iterable[pytest.Item], tests: Path) -> set[pytest.Item]:
+    """The ones of ``items`` that the fast loop leaves out; their files are below ``tests``."""
+    slow: set[pytest.Item] = set()
+    functions: dict[tuple[str, object], list[pytest.Item]] = {}
+    for item in items:
+        place = item.path.relative_to(tests)
+        given = getattr(getattr(item, "callspec", None), "params", {})
+        backend = given.get("target", given.get("queue", "reference"))
+        is_elsewhere = backend in ELSEWHERE and not (backend == "sycl" and _is_on_device(place))
+        if is_elsewhere or is_slow(place):
+            slow.add(item)
+        elif item.get_closest_marker("slow") is None:
+            name = item.nodeid.partition("[")[0], id(backend)
+            functions.setdefault(name, []).append(item)
+    for each in functions.values():
+        slow |= set(each) - set(spread(each, SETS))
+    return slow
+
+
+def spread(values: list[T], count: int) -> list[T]:
+    """At most ``count`` of ``values``, at least two: the first, the last, and between them at equal
+    distances."""
+    if len(values) <= count:
+        return values
+    return [values[k * (len(values) - 1) // (count - 1)] for k in range(count)]
+
+
+@cache
+def _is_on_device(place: Path) -> bool:
+    return any(map(place.is_relative_to, ON_DEVICE))
