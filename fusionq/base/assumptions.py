@@ -343,6 +343,9 @@ ASSUMED: dict[str, Assumption] = {
         "look at those of all waits of a tile: a decode step on an H100 takes 1.427 ms with as "
         "many as there are, 1.403 with 8, 1.409 with 4"
     ),
+    "shortest_poll": Assumption(
+        1e-8, 1e-8, f"{_BY_HAND}: less than a load past a processor's own caches"
+    ),
     "near_words": Assumption(
         1536, 1536, "12 KiB, some 70 stages: eight workers of a multiprocessor of an H100 leave "
         "half of its memory to the level 1 cache"

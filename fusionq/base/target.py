@@ -297,6 +297,8 @@ class CodeLimits:
     """Bytes that rings begin at multiples of."""
     box_counters: int
     """Counters that a wait of work-groups for a box of tiles looks at, at most."""
+    shortest_poll: float
+    """Seconds that a poll of a counter takes at least."""
     near_words: int
     """Words of 8 bytes of a block's shared memory for the tables of a persistent kernel."""
     most_near_words: int

@@ -19,7 +19,7 @@ from fusionq.backends.base import Allocation, Backend, DeviceEvent
 from fusionq.backends.interruptible import keep_until_run
 from fusionq.backends.wrapped_event import WrappedEvent
 from fusionq.base.errors import MegakernelStalled
-from fusionq.base.target import Target
+from fusionq.base.target import CODE_LIMITS, Target
 from fusionq.codegen import queue_layout as q
 from fusionq.megakernel.counters import completions, producer_of
 from fusionq.megakernel.schedule import Schedule
@@ -180,10 +180,6 @@ def epoch_of(expected: int, completions: int, latest: int) -> int:
     return epoch if epoch <= latest else 1
 
 
-LEAST_POLL = 1e-8
-"""Seconds that a poll of a counter takes at least."""
-
-
 class _StallRecord:
     """What the control memory says of a wait that ran out.
 
@@ -201,7 +197,7 @@ class _StallRecord:
         self._shared = None if words is None else words[q.STALL * line :][:line]
         self._checked: DeviceEvent | None = None
         """The last of the launches that are known not to have stalled."""
-        self._least = fewest * LEAST_POLL
+        self._least = fewest * CODE_LIMITS.shortest_poll
         self._asked = clock()
         """When all launches until then are known not to have stalled."""
         self.is_quick = False

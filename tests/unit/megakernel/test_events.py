@@ -13,6 +13,7 @@ import fusionq as fq
 from fusionq.backends import registry
 from fusionq.backends.reference.backend import ReferenceBackend
 from fusionq.base.errors import MegakernelStalled
+from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen import queue_layout as q
 from fusionq.megakernel import control
 from fusionq.megakernel.control import PersistentEvent
@@ -117,13 +118,13 @@ def test_who_cannot_see_a_stall_asks_no_sooner_than_a_wait_can_run_out(
     monkeypatch.setattr(control, "clock", lambda: now[0])
     record = control._StallRecord(Control(), 8, 1000)  # type: ignore[arg-type]  # all it asks for
     events: list[Any] = [SimpleNamespace(complete=True) for _ in range(5)]
-    now[0] = 999 * control.LEAST_POLL
+    now[0] = 999 * CODE_LIMITS.shortest_poll
     assert not record.is_set(events[0]) and asked == []
-    now[0] = first = 1001 * control.LEAST_POLL
+    now[0] = first = 1001 * CODE_LIMITS.shortest_poll
     assert not record.is_set(events[1]) and asked == [first]
     assert not record.is_set(events[2]) and len(asked) == 1
     words[q.FLAG] = 1
-    now[0] = later = 2002 * control.LEAST_POLL
+    now[0] = later = 2002 * CODE_LIMITS.shortest_poll
     assert record.may_be_set and record.is_set(events[3]) and asked == [first, later]
     assert record.may_be_set, "until it is dealt with"
     record = control._StallRecord(Control(), 8, 1000)  # type: ignore[arg-type]  # all it asks for
