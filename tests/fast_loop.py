@@ -14,6 +14,9 @@ T = TypeVar("T")
 DIRECTORIES = ("unit", "conformance")
 """Whose tests the fast loop runs: those of one module or package, and what every backend does."""
 
+SAMPLED = ("e2e",)
+"""Of whose files the fast loop runs few tests."""
+
 RULES = (
     "e2e/test_api_page.py",
     "e2e/test_group_rows.py",
@@ -23,7 +26,7 @@ RULES = (
     "e2e/test_semantics_rows_aborts.py",
     "e2e/test_semantics_table.py",
 )
-"""Of the other directories it runs tests of rows of docs/semantics.md, and of the API's page."""
+"""Of these it runs all: tests of rows of docs/semantics.md, and of the API's page."""
 
 COSTLY = (
     "conformance/test_persistent_elsewhere.py",
@@ -81,7 +84,7 @@ COSTLY = (
     "unit/sycl/test_groups_of_broadcasts.py",
 )
 """Files whose tests would take more than 1.5 seconds of a processor together, as
-``pytest -m "not slow" --processor-seconds`` prints."""
+``pytest -m "not slow" --processor-seconds`` prints: few tests of each, too."""
 
 ON_DEVICE = (
     "conformance/test_atomics.py",
@@ -98,23 +101,31 @@ the SYCL device too, since one device program of theirs checks a whole table."""
 ELSEWHERE = ("sycl", "far", "cuda", "dpex", None)
 """Targets beside the reference backend for which tests run again; None is the default device."""
 
-SETS = 3
-"""How many of a test's sets of parameters the fast loop runs on each backend."""
+SETS = 2
+"""How many of a test's sets of parameters the fast loop runs on each backend; of few tests one."""
+
+FEW = 2
+"""How many tests of a file are few."""
 
 
 @cache
 def is_slow(place: Path) -> bool:
     """Whether the fast loop leaves out all tests at ``place``, a path below ``tests``."""
+    return not any(map(place.is_relative_to, (*DIRECTORIES, *SAMPLED)))
+
+
+@cache
+def is_sampled(place: Path) -> bool:
+    """Whether it runs few of them."""
     if any(map(place.is_relative_to, RULES)):
         return False
-    in_directories = any(map(place.is_relative_to, DIRECTORIES))
-    return not in_directories or any(map(place.is_relative_to, COSTLY))
+    return any(map(place.is_relative_to, (*SAMPLED, *COSTLY)))
 
 
 def slow_ones(items: Iterable[pytest.Item], tests: Path) -> set[pytest.Item]:
     """The ones of ``items`` that the fast loop leaves out; their files are below ``tests``."""
     slow: set[pytest.Item] = set()
-    functions: dict[tuple[str, object], list[pytest.Item]] = {}
+    files: dict[Path, dict[str, dict[int, list[pytest.Item]]]] = {}
     for item in items:
         place = item.path.relative_to(tests)
         given = getattr(getattr(item, "callspec", None), "params", {})
@@ -123,19 +134,22 @@ def slow_ones(items: Iterable[pytest.Item], tests: Path) -> set[pytest.Item]:
         if is_elsewhere or is_slow(place):
             slow.add(item)
         elif item.get_closest_marker("slow") is None:
-            name = item.nodeid.partition("[")[0], id(backend)
-            functions.setdefault(name, []).append(item)
-    for each in functions.values():
-        slow |= set(each) - set(spread(each, SETS))
+            functions = files.setdefault(place, {}).setdefault(item.nodeid.partition("[")[0], {})
+            functions.setdefault(id(backend), []).append(item)
+    for place, named in files.items():
+        few = is_sampled(place)
+        kept = spread(list(named.values()), FEW) if few else list(named.values())
+        of_each = [spread(sets, 1 if few else SETS) for each in kept for sets in each.values()]
+        every = [item for each in named.values() for sets in each.values() for item in sets]
+        slow |= set(every) - {item for sets in of_each for item in sets}
     return slow
 
 
 def spread(values: list[T], count: int) -> list[T]:
-    """At most ``count`` of ``values``, at least two: the first, the last, and between them at equal
-    distances."""
+    """At most ``count`` of ``values``: the first, the last, and between them at equal distances."""
     if len(values) <= count:
         return values
-    return [values[k * (len(values) - 1) // (count - 1)] for k in range(count)]
+    return [values[k * (len(values) - 1) // max(count - 1, 1)] for k in range(count)]
 
 
 @cache

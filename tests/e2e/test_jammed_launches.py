@@ -203,6 +203,7 @@ JAMMED = (product, guarded, early, nearest, of_rows, nested, summed_in_memory)
 LEFT_ALONE = (own_length, leaving, of_both_ids, either, compared)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kernel", (*JAMMED, *LEFT_ALONE), ids=lambda k: k.__name__)
 def test_the_result_is_the_same(

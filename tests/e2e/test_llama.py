@@ -101,6 +101,7 @@ def test_one_plan_serves_all_positions(tmp_path: Path, monkeypatch: pytest.Monke
     assert len(set(expected)) >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not has_sycl(), reason="no SYCL device")
 @pytest.mark.parametrize(
     "strategy", [pytest.param("megakernel", marks=pytest.mark.slow), "unfused"]

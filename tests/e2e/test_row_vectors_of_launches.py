@@ -175,6 +175,7 @@ TOGETHER = (sums, sweep, upwards, largest, guarded, leaving, nested, at_once)
 ONE_BY_ONE = (own_length, until, below)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("rows", [7, 2, 1])
 @pytest.mark.parametrize("kernel", (*TOGETHER, *ONE_BY_ONE), ids=lambda k: k.__name__)
 def test_the_result_is_the_same(queue: fq.FusionQueue, kernel: Any, rows: int) -> None:
@@ -187,6 +188,7 @@ def test_the_result_is_the_same(queue: fq.FusionQueue, kernel: Any, rows: int) -
             assert along
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("dtype", ["float64", "int16", "int64"])
 @pytest.mark.parametrize("kernel", [sums, sweep, largest], ids=lambda k: k.__name__)
 def test_dtypes(queue: fq.FusionQueue, kernel: Any, dtype: str) -> None:
@@ -349,6 +351,7 @@ AROUND = (
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(LINES, st.sampled_from(AROUND), st.integers(1, 5), st.integers(1, 700), st.integers(0, 9))
 def test_random_bodies(

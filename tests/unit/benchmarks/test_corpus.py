@@ -281,6 +281,7 @@ def run(*arguments: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
     """A small part of the corpus, in a process of its own, with files."""
     data, picture = tmp_path / "corpus.json", tmp_path / "corpus.png"

@@ -123,6 +123,7 @@ def run_script(
     return finish(start(script, target, n, rounds))
 
 
+@pytest.mark.slow
 def test_a_second_process_does_not_even_import_the_compiler(
     script: Path, target: str | None
 ) -> None:

@@ -45,6 +45,7 @@ def all_but(fast: str, name: str) -> object:
     return name if name == fast else pytest.param(name, marks=pytest.mark.slow)
 
 
+@pytest.mark.slow
 def test_reading_ahead_compiles() -> None:
     """By bulk operations from sm_90 on, line by line before."""
     kernel = persistent(*decode(24)).stage.kernel

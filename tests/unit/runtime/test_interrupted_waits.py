@@ -29,6 +29,7 @@ def run(scene: str) -> tuple[dict[str, Any], subprocess.CompletedProcess[str]]:
     return json.loads(done.stdout), done
 
 
+@pytest.mark.slow
 def test_every_wait_ends_and_the_queue_goes_on() -> None:
     found, done = run("waits")
     assert done.returncode == 0
@@ -57,6 +58,7 @@ def test_an_interrupted_end_of_a_fusion_says_that_the_list_was_not_run() -> None
     assert found["after"] == [2, 1, 1, 1]
 
 
+@pytest.mark.slow
 def test_the_end_of_the_program_waits_until_it_is_interrupted() -> None:
     found, done = run("program_end")
     assert found["wait"] is not None
