@@ -111,6 +111,14 @@ class ArgumentStructure:
     def __init__(self, kernel: Kernel, slots: Sequence[Slot], bindings: Sequence[Binding]) -> None:
         check_count(kernel, bindings)
         self._layout = _layout(slots, kernel)
+        self.content = bytearray(self._packed(kernel, bindings))
+        """Its bytes."""
+
+    def bind(self, kernel: Kernel, bindings: Sequence[Binding]) -> None:
+        """Have other ``bindings``, all of them."""
+        self.content[:] = self._packed(kernel, bindings)
+
+    def _packed(self, kernel: Kernel, bindings: Sequence[Binding]) -> bytes:
         numbers: list[int | float] = []
         for slot, position, scalar in self._layout.members:
             binding = bindings[position]
@@ -127,8 +135,7 @@ class ArgumentStructure:
             if scalar is None or not isinstance(binding, (bool, int, float, np.generic)):
                 raise misfit(kernel, kernel.params[position], binding)
             numbers.append(scalar.number(binding))
-        self.content = bytearray(self._layout.all.pack(*numbers))
-        """Its bytes."""
+        return self._layout.all.pack(*numbers)
 
     def copy(self) -> ArgumentStructure:
         """The same, which takes other addresses and scalars by itself."""

@@ -26,6 +26,8 @@ class Abilities:
     """Whether programs can outlive the process: ``keep`` and ``restore``."""
     builds_apart: bool = False
     """Whether another process can build for it and leave the device alone: ``Platform.builder``."""
+    resizes: bool = False
+    """Whether launches that it prepares are ``ResizableLaunch``."""
     reaches_others: bool = True
     """Whether its kernels may reach memory of other domains, as ``adopt`` and the device say."""
     launches: bool = True
@@ -176,6 +178,15 @@ class MovableLaunch(PreparedLaunch, Protocol):
     def move(self, addresses: Sequence[int | None]) -> None:
         """Have its arrays at other ``addresses``, each at that of its place, in the launches that
         follow."""
+
+
+class ResizableLaunch(MovableLaunch, Protocol):
+    """A ``MovableLaunch`` that can take other sizes, too."""
+
+    def resize(self, arguments: Sequence[Binding], shape: LaunchShape) -> bool:
+        """Be what ``Backend.prepare`` gives for these, of the same program, in the launches that
+        follow; False where it cannot, and then it serves nobody any longer.  ArgumentError where
+        they do not fit."""
 
 
 @runtime_checkable

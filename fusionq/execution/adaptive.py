@@ -45,7 +45,7 @@ from fusionq.execution.standing import CANDIDATES, PERSISTENT_LAST
 from fusionq.memory.fusing_queues import LOCK
 from fusionq.submission.known import KnownSubmission
 from fusionq.submission.pending import SubmissionList
-from fusionq.submission.run import PreparedRun
+from fusionq.submission.run import PreparedRun, RunChooser
 
 if TYPE_CHECKING:
     from fusionq.report.model import CacheOutcome
@@ -79,9 +79,11 @@ def adaptive_list(
     plans_key: Hashable,
     options: FusionOptions,
     timings: dict[str, float],
+    before: RunChooser | None = None,
 ) -> AdaptiveList | None:
     """What chooses among the candidates of a list by ``auto`` of several submissions, which has
-    that ``plans_key``; None where the cost model alone does."""
+    that ``plans_key``; None where the cost model alone does.  ``before``: what does so for another
+    such list of its size class on the same queue, which goes on with this one."""
     largest = largest_extent(pending.operands())
     if (
         options.require
@@ -96,6 +98,8 @@ def adaptive_list(
         return _new_list(backend, pending, key, options, timings)
     if record.is_left_to_model or record.trials.is_over:
         return None
+    if isinstance(before, AdaptiveList) and before._record is record:
+        return before
     return AdaptiveList(backend, options, record)
 
 

@@ -39,7 +39,7 @@ def bind(
     """Allocate what the launches need, and prepare them; ``fp``: that of the programs."""
     from fusionq.planning.launching import launch_shape_of
 
-    arguments = _ListArguments(backend, run, pending)
+    arguments = ListArguments(backend, run, pending)
     run.bound_values = list(pending.values)
     run.setters = [[] for _ in pending.values]
     plan = run.built.plan
@@ -136,7 +136,7 @@ class _Array(NamedTuple):
     unit: int
     source: ArgumentSource
 
-    def value(self, arguments: _ListArguments) -> ArrayBinding:
+    def value(self, arguments: ListArguments) -> ArrayBinding:
         """The parameter's value; DeviceError where memory cannot be allocated or reached."""
         place, unit, source = self
         shape, strides, *_ = arguments.places[place]
@@ -154,7 +154,7 @@ class _Scalar(NamedTuple):
 
     place: int
 
-    def value(self, arguments: _ListArguments) -> ScalarValue:
+    def value(self, arguments: ListArguments) -> ScalarValue:
         """The parameter's value."""
         return arguments.values[self.place]
 
@@ -166,7 +166,7 @@ class _Extent(NamedTuple):
     argument: int | None
     dim: int
 
-    def value(self, arguments: _ListArguments) -> int:
+    def value(self, arguments: ListArguments) -> int:
         """The parameter's value."""
         return arguments.operands[self.submission].number(self.argument, self.dim)
 
@@ -174,10 +174,18 @@ class _Extent(NamedTuple):
 _Parameter = _Array | _Scalar | _Extent
 
 
-class _ListArguments:
-    """What the parameters of kernels are bound to: the arguments of a list."""
+class ListArguments:
+    """What the parameters of kernels are bound to: the arguments of a list; ``addresses``: of its
+    arrays, as far as they are known."""
 
-    def __init__(self, backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        run: PreparedRun,
+        pending: SubmissionList,
+        addresses: Sequence[int | None] = (),
+    ) -> None:
+        self._addresses = addresses
         self._backend, self._run, self._memory = backend, run, pending.memory
         self._entries = pending.entries
         self.operands = pending.operands()
@@ -189,6 +197,10 @@ class _ListArguments:
 
     def address_of(self, place: int, source: ArgumentSource) -> int:
         """Where an array argument's memory is."""
+        if self._addresses:
+            address = self._addresses[place]
+            if address is not None:
+                return address
         held = self._memory[place]
         if isinstance(held, Storage):
             self.used.setdefault(held.token, place)

@@ -20,6 +20,7 @@ from fusionq.execution.compile import (
     plans_key_by_memory,
 )
 from fusionq.execution.reporting import report_of
+from fusionq.execution.resized_runs import ResizedRuns, size_key
 from fusionq.planning.plan import Plan
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun
@@ -34,9 +35,10 @@ def prepare(
     pending: SubmissionList,
     options: FusionOptions,
     memories: tuple[int, ...] | None = None,
+    resized: ResizedRuns | None = None,
 ) -> PreparedRun:
     """Plan, build and prepare a list, as far as the caches do not have it; ``memories``: the
-    numbers of the arrays' memories, where these do not overlap.
+    numbers of the arrays' memories, where these do not overlap; ``resized``: those of the queue.
 
     Raises FusionRefused, PromotionConflict and ArgumentError from planning, PlanningStopped where
     that takes longer than the list may wait for it, DeviceError where a kernel cannot be built or
@@ -45,22 +47,39 @@ def prepare(
     is_checked = bool(options.check or always_checked())
     is_adaptive = options.strategy == "auto" and not options.tune and len(pending.entries) > 1
     is_adaptive = is_adaptive and _learns(backend, options)
-    key = None
+    key = size_class = None
     if memories is not None and not (is_checked or options.tune):
         operands = pending.operands()
         key = plans_key_by_memory(backend, operands, memories, options)
+        if not backend.abilities.resizes:
+            resized = None
+        if key is not None and resized is not None:
+            size_class = size_key(key, pending, options)
+            run = resized.run_for(backend, pending, size_class)
+            if run is not None:
+                return run
         built = None if key is None or is_adaptive else known_plan(key, operands)
         if built is not None:
-            return _bound(backend, pending, built, "memory", dict(pending.admission), options.fp)
+            admission = dict(pending.admission)
+            run = _bound(backend, pending, built, "memory", admission, options.fp)
+            if resized is not None and size_class is not None:
+                resized.keep(size_class, run)
+            return run
     timings = dict(pending.admission)
     if is_adaptive and not is_checked:
         from fusionq.execution.adaptive import adaptive_list
 
         if key is None:
             key = plans_key(backend, pending.submissions(), options)
-        adaptive = adaptive_list(backend, pending, key, options, timings)
+        before = None
+        if resized is not None and size_class is not None:
+            before = resized.chooser(size_class)
+        adaptive = adaptive_list(backend, pending, key, options, timings, before)
         if adaptive is not None:
-            return _shown(adaptive.next_run(pending, timings))
+            run = _shown(adaptive.next_run(pending, timings))
+            if resized is not None and size_class is not None:
+                resized.keep(size_class, run, adaptive)
+            return run
     return _planned(backend, pending, options, is_checked, timings)
 
 

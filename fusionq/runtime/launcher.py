@@ -358,7 +358,9 @@ class Launcher:
                 from fusionq.execution import prepare
 
                 self._preparing = prepare
-        run: PreparedRun = self._preparing.prepare(self.backend, pending, options, memories)
+        run: PreparedRun = self._preparing.prepare(
+            self.backend, pending, options, memories, self.cache.resized
+        )
         return run
 
     def _launch(

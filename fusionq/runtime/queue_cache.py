@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 from fusionq.base.call_site import user_frame
 from fusionq.cache.plan_cache import PLANS, BuiltPlan
+from fusionq.execution.resized_runs import ResizedRuns
 from fusionq.memory.storage import move_listeners
 from fusionq.submission.known import KnownSubmission
 from fusionq.submission.run import PreparedRun, RunChooser
@@ -29,8 +30,8 @@ class QueueCache:
 
     ``known``: submissions that were checked, by kernel, range and arguments' tokens.  ``runs``:
     launches ready to go, by options and list.  ``unfused``: what says when lists have launches that
-    run unfused until then.  ``templates`` and ``by_sizes`` serve submissions and
-    lists that are new.  None keeps memory alive; what belongs to a
+    run unfused until then.  ``templates``, ``by_sizes`` and ``resized`` serve
+    submissions and lists that are new.  None keeps memory alive; what belongs to a
     storage that died, or that was allocated after all, is dropped (``stale`` collects their
     tokens, since a finalizer must not touch a table).  Beyond ``capacity`` entries the
     least recently used go.
@@ -44,6 +45,7 @@ class QueueCache:
         self.stale: deque[int] = deque()
         self.templates = Templates()
         self.by_sizes = RunsBySizes()
+        self.resized = ResizedRuns()
         self._once: set[int] = set()
         _queues.add(self)
 
@@ -105,6 +107,7 @@ class QueueCache:
         """Forget everything."""
         self.templates = Templates()
         self.by_sizes = RunsBySizes()
+        self.resized = ResizedRuns()
         self.known.clear()
         self.runs.clear()
         self.unfused.clear()
@@ -134,6 +137,7 @@ def _forget_runs(superseded: Iterable[BuiltPlan]) -> None:
             if id(run.built) in old:
                 del cache.runs[key]
         cache.by_sizes.forget(lambda run: id(run.built) in old)
+        cache.resized.forget(lambda run: id(run.built) in old)
 
 
 def _forget_moved() -> None:

@@ -230,7 +230,7 @@ def _given(
 ) -> PreparedRun | None:
     """As ``elsewhere``, by the launches that were given last where the list that had them is gone,
     as lists of temporaries mostly are before the next one ends."""
-    if run.given is not None and _holders(run) == _ALONE and not run.is_persistent:
+    if run.given is not None and is_alone(run) and not run.is_persistent:
         timings, submitted = dict(pending.admission), pending.submitted()
         run.given.serve(run, backend, pending.memory, places, addresses, submitted, timings)
     else:
@@ -238,13 +238,18 @@ def _given(
     return run.given
 
 
-def _holders(run: _Giving) -> int:
-    """How many have what ``run`` has given."""
-    return getrefcount(run.given)
+def is_alone(giving: Giving) -> bool:
+    """Whether nobody else has what ``giving`` has given last."""
+    return _holders(giving) == _ALONE
 
 
-class _Giving(Protocol):
-    """The part of a run that ``_holders`` asks."""
+def _holders(giving: Giving) -> int:
+    """How many have it."""
+    return getrefcount(giving.given)
+
+
+class Giving(Protocol):
+    """Gives launches of its own to one list after the other."""
 
     @property
     def given(self) -> object:

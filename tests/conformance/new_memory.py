@@ -1,5 +1,6 @@
 """Random lists that come again and again over other memory: Buffers made anew, some that stay,
-views that begin elsewhere, overlap, or lie where vectors cannot begin, other sizes and scalars.
+views that begin elsewhere, overlap, or lie where vectors cannot begin, other sizes, some of which
+never come again, and scalars.
 
 What they have to leave is worked out by NumPy, a submission at a time.
 """
@@ -125,6 +126,8 @@ class Lists:
         self.compared = 0
         """Memories whose contents were looked at."""
         self._gaps = chance.random() < 0.4
+        self._least = chance.choice((0, 0, 1, 40, 300, 1500))
+        """Of sizes that seldom come again, up to twice as many; 0 where they are of ``SIZES``."""
 
     def _new_steps(self, count: int) -> list[Step]:
         chance, steps = self._random, []
@@ -164,6 +167,8 @@ class Lists:
     def _run_once(self) -> None:
         chance = self._random
         size = self._large or chance.choice(SIZES[:: chance.choice((1, 2, 5))])
+        if self._least:
+            size = chance.randint(self._least, 2 * self._least)
         starts = [chance.choice((0, 0, 1, 4, 16)) if self._gaps else 0 for _ in self._temporary]
         memories: list[Memory] = []
         for number in range(len(self._temporary)):

@@ -79,7 +79,7 @@ class ReferenceBackend:
         """The device as people see it."""
         return self.target.device
 
-    abilities = Abilities(runtime=None, asynchronous=False)
+    abilities = Abilities(runtime=None, asynchronous=False, resizes=True)
     native = None
     """There is no runtime below."""
 

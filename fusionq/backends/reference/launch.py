@@ -67,6 +67,12 @@ class ReferenceLaunch:
         self._bind = program.bind
         self._order: Order = order
         self._seed = seed
+        self._places: Mapping[str, int] = {}
+        """Of a copy's arrays."""
+        self.resize(arguments, shape)
+
+    def resize(self, arguments: Sequence[Binding], shape: LaunchShape) -> bool:
+        """See ``ResizableLaunch``."""
         self._global_range, self._local_range = shape.global_range, shape.local_range
         self._check_shape()
         whole, part = self._global_range, self._local_range
@@ -74,12 +80,11 @@ class ReferenceLaunch:
         self._ranges = _int64(whole), _int64(part)
         self._counts = _int64(counts)
         self._bindings = bound_by_name(self._kernel, arguments)
-        self._places: Mapping[str, int] = {}
-        """Of a copy's arrays."""
         self._arguments: dict[str, CheckedArray | Scalar] = {
             name: self._argument(self._kernel.param(name), value)
             for name, value in self._bindings.items()
         }
+        return True
 
     def copy(self, places: Mapping[str, int]) -> ReferenceLaunch:
         """The same launch, which takes other arguments by itself; ``places``: of its arrays, by

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ class SyclBackend:
         runtime="sycl",
         asynchronous=True,
         keeps_programs=True,
+        resizes=True,
         device_functions=frozenset(DEVICE_FUNCTIONS),
     )
 
@@ -51,6 +53,8 @@ class SyclBackend:
         self._pooled = PooledQueue(target, profiling)
         self.sycl_queue = self._pooled.queue
         self.target = device_target(self.sycl_queue.sycl_device)
+        if not takes_structures():
+            self.abilities = replace(self.abilities, resizes=False)
         self._pool = new_pool(self.sycl_queue.sycl_device)
         self.memory_domain: Hashable = interned(("sycl", self.sycl_queue.sycl_context))
         """Equal for backends of one SYCL context, whose USM is theirs in common."""

@@ -111,7 +111,7 @@ class SyclLaunch:
 
     __slots__ = (
         "_arguments", "_global", "_has_changed", "_kernel", "_local", "_name", "_operations",
-        "_order", "_pointers", "_prepared", "_submit", "_what",
+        "_order", "_pointers", "_prepared", "_program", "_submit", "_what",
     )  # fmt: skip
 
     def __init__(
@@ -124,18 +124,11 @@ class SyclLaunch:
     ) -> None:
         self._submit = queue.submit_async
         self._order = order
+        self._program = program
         self._kernel = program.native
         self._name = program.kernel.name
         self._what = program.what
-        shapes = {}
-        if program.work.depends_on_shapes:
-            arrays = zip(program.kernel.params, bindings, strict=False)
-            shapes = {p.name: b.shape for p, b in arrays if isinstance(b, ArrayBinding)}
-        several = shape.global_range != shape.local_range
-        weight = PERSISTENT_WEIGHT if program.work.is_persistent and several else 1.0
-        self._operations = weight * program.work.operations(prod(shape.global_range), shapes)
-        self._global = list(shape.global_range)
-        self._local = list(shape.local_range)
+        self._be_over(bindings, shape)
         self._prepared: ArgumentStructure | NativeArguments
         self._arguments: list[Any]
         if program.is_packed:
@@ -147,11 +140,34 @@ class SyclLaunch:
         self._pointers: list[tuple[Any, int]] = []
         """The arrays' addresses among the arguments of a copy, with the arrays' places."""
 
+    def _be_over(self, bindings: Sequence[Binding], shape: LaunchShape) -> None:
+        program = self._program
+        shapes = {}
+        if program.work.depends_on_shapes:
+            arrays = zip(program.kernel.params, bindings, strict=False)
+            shapes = {p.name: b.shape for p, b in arrays if isinstance(b, ArrayBinding)}
+        several = shape.global_range != shape.local_range
+        weight = PERSISTENT_WEIGHT if program.work.is_persistent and several else 1.0
+        self._operations = weight * program.work.operations(prod(shape.global_range), shapes)
+        self._global = list(shape.global_range)
+        self._local = list(shape.local_range)
+
+    def resize(self, arguments: Sequence[Binding], shape: LaunchShape) -> bool:
+        """See ``ResizableLaunch``; where the arguments are one structure."""
+        prepared = self._prepared
+        if not isinstance(prepared, ArgumentStructure):
+            return False
+        prepared.bind(self._program.kernel, arguments)
+        self._has_changed = True
+        self._be_over(arguments, shape)
+        return True
+
     def copy(self, places: Mapping[str, int]) -> SyclLaunch:
         """The same launch, which takes other arguments by itself; ``places``: of its arrays, by
         parameter, among the addresses that it moves to."""
         other = object.__new__(SyclLaunch)
         other._submit, other._order, other._kernel = self._submit, self._order, self._kernel
+        other._program = self._program
         other._name, other._what, other._operations = self._name, self._what, self._operations
         other._global, other._local = self._global, self._local
         other._prepared = prepared = self._prepared.copy()
