@@ -163,7 +163,7 @@ def test_rows_of_other_strides(queue, bound):
         assert np.array_equal(out, part * np.float32(3))
 
 
-def test_what_asks_for_more_comes_between(queue):
+def test_what_asks_for_more_comes_between(queue, every_program_compiled):
     """Checks, measured strategies and profiles have launches of their own."""
     for k, n in enumerate(range(50, 74)):
         (a, b), out = inputs(n, n), fq.Buffer(n, np.float32)
