@@ -28,7 +28,7 @@ from fusionq.analysis.submission import (
     Submission,
     buffer_names,
 )
-from fusionq.analysis.validity import ScalarPlace, Validity, validity_of
+from fusionq.analysis.validity import ScalarPlace, Validity, condition_function, validity_of
 from fusionq.base.frozen import dataclass
 from fusionq.language.ranges import NdRange
 
@@ -44,9 +44,9 @@ class _Answer:
     validity: Validity
     of_scalars: bool
     """Whether it depends on scalars for which values the answer holds."""
-    pinned: tuple[tuple[int, int], ...]
-    """Integer scalars of the members, by their place among all of them, that have to have a
-    value: most answers that do not serve are told so by these."""
+    serves: Callable[[Sequence[int]], bool]
+    """Whether the validity holds for members with these sizes and integer scalars (``numbers`` of
+    their shapes): ``Validity.holds`` takes several times as long, and many answers are asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,11 @@ class _Shape:
     integers: tuple[int, ...]
     varying: frozenset[int]
     """The values of those that vary."""
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The sizes and the integers."""
+        return self.sizes + self.integers
 
 
 _Structure = tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[Memory, ...], ...], frozenset[int]]
@@ -165,12 +170,8 @@ class Questions:
         time to stop.
         """
         structure, integers = self._structure(members, arguments)
-        alike: Hashable = self._but_sizes(structure, members) if other_sizes else structure
-        known = self.answers.found.setdefault((alike, question), [])
-        if other_sizes or integers:
-            found = self._known(known, members, integers, other_sizes)
-        else:
-            found = next(iter(known), None)
+        known = self._answers(structure, members, question, other_sizes)
+        found = self._known(known, members, other_sizes)
         if found is None:
             stop_if_late()
             analysis = self._analysis(structure, integers, members).for_question()
@@ -187,49 +188,90 @@ class Questions:
                     validity = whole.result()
             finally:
                 self._inside = outer
-            pinned = self._pinned(validity, members) if integers else ()
-            found = _Answer(value, validity, validity.depends_on_scalars, pinned)
+            serves = self._served(validity, members)
+            found = _Answer(value, validity, validity.depends_on_scalars, serves)
             known.append(found)
         if self._inside is not None:
             self._inside.append((found.validity, members, other_sizes))
         self.validity.add(found.validity, members, other_sizes)
         return cast(T, found.value)
 
+    def is_known(
+        self, members: Sequence[int], question: Hashable, other_sizes: bool = False
+    ) -> bool:
+        """Whether ``ask`` has an answer already."""
+        structure, _ = self._structure(members, None)
+        known = self._answers(structure, members, question, other_sizes)
+        return self._known(known, members, other_sizes) is not None
+
+    def _answers(
+        self, structure: _Structure, members: Sequence[int], question: Hashable, other_sizes: bool
+    ) -> list[_Answer]:
+        """To the question about members that are alike."""
+        alike: Hashable = self._but_sizes(structure, members) if other_sizes else structure
+        return self.answers.found.setdefault((alike, question), [])
+
     def _known(
-        self,
-        known: Sequence[_Answer],
-        members: Sequence[int],
-        integers: tuple[int, ...],
-        other_sizes: bool,
+        self, known: Sequence[_Answer], members: Sequence[int], other_sizes: bool
     ) -> _Answer | None:
-        submissions = None
+        numbers: tuple[int, ...] | None = None
         for answer in known:
             if not answer.of_scalars and not other_sizes:
                 return answer
-            if any([integers[place] != value for place, value in answer.pinned]):
-                continue
-            if submissions is None:
-                submissions = [self.submissions[m] for m in members]
-            if answer.validity.holds(submissions):
+            if numbers is None:
+                numbers = tuple(chain.from_iterable([self._shapes[m].numbers for m in members]))
+            if answer.serves(numbers):
                 return answer
         return None
 
-    def _pinned(self, validity: Validity, members: Sequence[int]) -> tuple[tuple[int, int], ...]:
-        """The integer scalars of ``members`` that ``validity`` pins."""
-        scalars = (
-            (s, k)
-            for s, m in enumerate(members)
-            for k, a in enumerate(self.submissions[m].arguments)
-            if isinstance(a, ScalarArgument) and a.type.is_integer
-        )
-        place = {at: number for number, at in enumerate(scalars)}
-        sources = dict(validity.sources)
-        return tuple(
-            (place[source.submission, source.argument], value)
-            for name, value in validity.pinned
-            for source in sources[name]
-            if source.dim is None and source.argument is not None
-        )
+    def _served(
+        self, validity: Validity, members: Sequence[int]
+    ) -> Callable[[Sequence[int]], bool]:
+        """``validity.holds``, of the sizes and integers of members like ``members``."""
+        place: dict[tuple[int, int | None, int | None], int] = {}
+        for number, m in enumerate(members):
+            submission = self.submissions[m]
+            arguments = [(k, a) for k, a in enumerate(submission.arguments)]
+            dims = [(k, d) for k, a in arguments if isinstance(a, ArrayArgument)
+                    for d in range(len(a.shape))]  # fmt: skip
+            own: list[tuple[int | None, int | None]] = [
+                *dims,
+                *((None, d) for d in range(len(global_range(submission)))),
+                *((k, None) for k, a in arguments
+                  if isinstance(a, ScalarArgument) and a.type.is_integer),
+            ]  # fmt: skip
+            place |= {(number, *each): len(place) + n for n, each in enumerate(own)}
+        at = {
+            name: [place[source.submission, source.argument, source.dim] for source in sources]
+            for name, sources in validity.sources
+        }
+        first = {name: places[0] for name, places in at.items()}
+        equal = [(places[0], other) for places in at.values() for other in places[1:]]
+        pinned = [(first[name], value) for name, value in validity.pinned]
+        limits = [(first[name], limit) for name, limit in validity.limits]
+        conditions = [
+            (condition_function(c.text, c.names), [[first[name] for name in use] for use in c.uses])
+            for c in validity.conditions
+        ]
+        assert not validity.constants
+
+        def serves(numbers: Sequence[int]) -> bool:
+            for k, value in pinned:
+                if numbers[k] != value:
+                    return False
+            for k, other in equal:
+                if numbers[k] != numbers[other]:
+                    return False
+            for k, limit in limits:
+                if abs(numbers[k]) > limit:
+                    return False
+            for holds, uses in conditions:
+                for use in uses:
+                    if not holds(*[numbers[k] for k in use]):
+                        return False
+            return True
+
+        return serves
 
     def _analysis(
         self, structure: _Structure, integers: tuple[int, ...], members: Sequence[int]

@@ -100,13 +100,13 @@ class StageRelations:
             if relation is None:
                 return False
             relations[first, second] = relation
-        ways = [(self._box(k, stages[-1]), self._box(stages[0], k)) for k in stages[1:-1]]
-        if not may_follow(self._box(stages[0], stages[-1]), ways):
-            return False
+        question = "covered", *map(id, relations.values())
+        if not self._is_known(stages, question):  # which is sooner found out than boxes are
+            ways = [(self._box(k, stages[-1]), self._box(stages[0], k)) for k in stages[1:-1]]
+            if not may_follow(self._box(stages[0], stages[-1]), ways):
+                return False
         return self.ask(
-            stages,
-            ("covered", *map(id, relations.values())),
-            lambda analysis, of_all: _covered(analysis, of_all, relations),
+            stages, question, lambda analysis, of_all: _covered(analysis, of_all, relations)
         )
 
     def _box(self, producer: int, consumer: int) -> RelationBoxes | None:
@@ -134,15 +134,23 @@ class StageRelations:
 
     def ask(self, stages: Sequence[int], question: Hashable, answer: Answer[T]) -> T:
         """The ``answer`` to ``question`` about some stages."""
-        modes = tuple([(len(self.stages[k].members), self.stages[k].mode) for k in stages])
 
         def asked(analysis: ListAnalysis) -> T:
             return answer(analysis, self._renumbered(stages))
 
-        # The extents of a stage by linear ids are products, of which the order is not known.
-        any_sizes = all(self.stages[k].mode != "linear" for k in stages)
-        members = self.members(stages)
-        return self.questions.ask(members, (question, modes), asked, other_sizes=any_sizes)
+        about, any_sizes = self._about(stages, question)
+        return self.questions.ask(self.members(stages), about, asked, other_sizes=any_sizes)
+
+    def _is_known(self, stages: Sequence[int], question: Hashable) -> bool:
+        """Whether ``ask`` has an answer already."""
+        about, any_sizes = self._about(stages, question)
+        return self.questions.is_known(self.members(stages), about, any_sizes)
+
+    def _about(self, stages: Sequence[int], question: Hashable) -> tuple[Hashable, bool]:
+        """The question about the members of some stages, and whether its answer serves others of
+        other sizes: the extents of a stage by linear ids are products, whose order is not known."""
+        modes = tuple([(len(self.stages[k].members), self.stages[k].mode) for k in stages])
+        return (question, modes), all(self.stages[k].mode != "linear" for k in stages)
 
     def _renumbered(self, stages: Sequence[int]) -> tuple[StageItems, ...]:
         """The stages with their members' numbers among the members of all of them."""

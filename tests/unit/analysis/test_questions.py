@@ -7,8 +7,9 @@ import pytest
 
 import fusionq as fq
 from fusionq.analysis import list_analysis
+from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.questions import Questions
-from tests.unit.lists import Flagged, submissions
+from tests.unit.lists import Flagged, completed, submissions
 
 N = 12
 
@@ -324,3 +325,56 @@ def test_what_is_found_holds_for_all_values_of_what_varies():
     assert questions.ask((0, 1), "shared", is_empty)
     assert not questions.ask((1, 2), "shared", is_empty)
     assert questions.validity.result().holds(rows(3, 4, 4))
+
+
+@fq.kernel
+def column_over_pivot(item: fq.Item, a, k):
+    i = item.get_id(0) + k + 1
+    a[i, k] = a[i, k] / a[k, k]
+
+
+@fq.kernel
+def minus_outer_product(item: fq.Item, a, b, k, sign):
+    i = item.get_id(0) + k + 1
+    j = item.get_id(1) + k + 1
+    if sign > 0:
+        a[i, j] = a[i, j] - a[i, k] * b[k, j]
+    else:
+        a[i, j] = a[i, j] + a[k, i] * b[k, j]
+
+
+def test_whether_an_answer_serves_is_what_its_validity_says(monkeypatch):
+    """Of other members, sizes and scalars, in lists over shrinking ranges."""
+    said = []
+    original = Questions._known
+
+    def known(questions, answers, members, other_sizes):
+        numbers = [n for m in members for n in questions._shapes[m].numbers]
+        listed = [questions.submissions[m] for m in members]
+        for answer in answers:
+            serves = answer.serves(numbers)
+            assert serves == answer.validity.holds(listed)
+            said.append(serves)
+        return original(questions, answers, members, other_sizes)
+
+    monkeypatch.setattr(Questions, "_known", known)
+    n = 7
+    a, b, index = np.zeros((n, n)), np.zeros((n, n + 1)), np.zeros(n)
+    calls = []
+    for k in range(n - 1):
+        left = n - 1 - k
+        calls.append((column_over_pivot, left, a, k))
+        calls.append((minus_outer_product, (left, left), a, (a, b)[k % 2], k, 1 - 2 * (k % 3)))
+        calls.append((in_groups, fq.NdRange((n,), (n,)), index))
+    questions = Questions(submissions(*calls))
+    completed(direct_dependences(questions))
+    assert said.count(True) > 50 and said.count(False) > 20
+
+
+def test_what_has_been_asked_is_known():
+    questions = Questions(rows(3, 4, 5, 6))
+    assert not questions.is_known((0, 1), "shared")
+    questions.ask((0, 1), "shared", is_empty)
+    assert questions.is_known((0, 1), "shared") and questions.is_known((2, 3), "shared")
+    assert not questions.is_known((0, 1), "other")
+    assert not questions.is_known((0, 1), "shared", other_sizes=True)
