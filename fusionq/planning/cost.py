@@ -273,25 +273,19 @@ def _chain_seconds(work: Work, operations: float, target: Target) -> float:
 
 
 def grouped_seconds(
-    work: Work,
-    operations: float,
-    items: int,
-    groups: int,
-    row: int,
-    target: Target,
-    least_turns: int = 1,
+    work: Work, operations: float, items: int, groups: int, row: int, target: Target
 ) -> float:
     """Seconds of ``items`` work-items that do ``work`` and so many ``operations`` each in
     ``groups``, in which ``row`` of them are beside each other: fewer than run in lockstep access
     what is at other addresses.  Where there are more in a compute unit than keep it busy, they take
-    turns, ``least_turns`` at least."""
+    turns."""
     costs = target.costs
     parts = max(min(groups, target.throughput_parts), 1)
     busy = _busy(work * items, groups, target)
     if row < target.sub_group_size:
         lines = (work.accessed / target.weights.accessed_bytes + work.serial) * items / row
         busy = max(busy, lines * costs.serial_seconds * costs.used_once_slowdown / parts)
-    turns = max(items / costs.busy_items / parts, least_turns)
+    turns = max(items / costs.busy_items / parts, 1.0)
     return busy + _chain_seconds(work, operations, target) * turns
 
 

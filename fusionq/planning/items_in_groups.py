@@ -279,18 +279,20 @@ class _Hosts:
         """Whether a work-group's work-items take no longer than a launch of all."""
         kind = Members(self._questions, self._target, (s,)).kinds[0]
         target, range_ = self._measured(), global_range(kind.submission)
-        beside, turns = min(share.lanes, share.row), -(-share.each // share.lanes)
+        beside = min(share.lanes, share.row)
 
-        def seconds(groups: int, turns: int) -> float:
+        def seconds(groups: int) -> float:
             work, operations = kind.work, kind.operations
-            return grouped_seconds(work, operations, range_.size, groups, beside, target, turns)
+            return grouped_seconds(work, operations, range_.size, groups, beside, target)
 
-        inside = seconds(share.groups, turns)
+        inside = seconds(share.groups)
         if target.costs.chain_seconds:
+            if share.each > share.lanes:
+                return False  # threads would wait for memory once for each of their work-items
             space = ItemSpace("ids", len(range_), None)
             alone = launch_seconds([kind], space, [kind.submission], target)
         elif beside < share.lanes:
             return False  # vectors would have work-items in a part of their lanes
         else:
-            alone = seconds(-(-range_.size // target.preferred_work_group), 1)
+            alone = seconds(-(-range_.size // target.preferred_work_group))
         return inside <= alone + target.costs.launch_seconds

@@ -251,6 +251,8 @@ def test_a_plan_serves_rows_of_other_sizes() -> None:
 def test_rows_unasked_where_they_fill_vectors() -> None:
     calls = row_list(600, 640, 64, divide, (600, 640))
     assert members(plan_of(*calls, strategy="sequence")) == [(0, 1)]
+    assert members(plan_of(*calls, strategy="sequence", target=GPU)) == [(0,), (1,)]
+    assert members(plan_of(*calls, target=GPU)) == [(0, 1)]
     short = row_list(600, 40, 64, divide, (600, 40))
     assert members(plan_of(*short, strategy="sequence")) == [(0,), (1,)]
 
