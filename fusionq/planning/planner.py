@@ -224,7 +224,7 @@ def _plan_steps(
         if not asked:
             little = saves_little(users, base, not launched.decisions, estimates, costs)
             extent = largest_extent(submissions)
-            questions.validity.demand_between(extent, *size_order(extent))
+            users.validity.demand_between(extent, *size_order(extent))
         overlap: Overlap | str
         if little is not None:
             overlap, choice = little, "; ".join(filter(None, (choice, little)))

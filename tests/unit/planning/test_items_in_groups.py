@@ -356,3 +356,14 @@ def test_a_list_that_is_cut_since_its_builds_take_long_is_planned_without(monkey
     plan = plan_of(*calls, strategy="auto", target=GPU)
     ndims = {stage.submissions: stage.kernel.ndim for stage in plan.stages}
     assert ndims == {(0,): 2, (1,): 1, (2,): 2, (3,): 1}
+
+
+def test_sizes_that_the_list_over_work_groups_does_not_have() -> None:
+    """Linear ids are rows there, but how many there are decides whether halos are computed anew."""
+    calls = row_list(600, 640, 64, divide_linear, 600 * 640)
+    a, out = ints(600, 640), ints(600, 640)
+    calls.append((divide_next, (600, 640), a, ints(600), out))
+    made = submissions(*calls)
+    plan = make_plan(made, FusionOptions(), TARGET, measured=lambda: TARGET)
+    assert members(plan)[0] == (0, 1)
+    assert holds_for(plan, made)
