@@ -104,59 +104,65 @@ class SubmissionList:
     what must run before.  After the launch ``event_of`` gives each submission's event.
     """
 
-    memory: Sequence[object] = ()
-    foreign: Sequence[object] = ()
-    values: Sequence[ScalarValue] = ()
-    depends: Sequence[DeviceEvent] = ()
-    waits_for: Sequence[DeviceEvent] = ()
-    """The same, still known when the list has run."""
-    ended = False
-    error: BaseException | None = None
-    """What kept the list, or a part of it, from running."""
-    errors: Mapping[int, BaseException] = _NONE
-    """The same by submission, where others have run."""
-    is_kept = False
-    """Whether the arguments' memory stays when the list has run, until ``release_memory``."""
-    kind: object = None
-    """What is known of it until it has run; see ``same_sizes.kind_of``."""
-    alike: object = None
-    """What lists of that kind have in common (``same_sizes.Alike``), where none has a plan."""
-    run: PreparedRun | None = None
-    """What the list became; None where each submission ran by itself."""
-    options = DEFAULT
-    cache: CacheOutcome = "memory"
-    timings: Mapping[str, float] = _NONE
-    """Seconds by phase that this time took."""
-    fallback: str | None = None
-    left_out: Sequence[str] = ()
-    """Commands that were called while it grew and did not join it, and why."""
-    events: Sequence[DeviceEvent | None] = ()
-    """One for each stage of the first run, or for each submission."""
-    stage_of: Sequence[int] | None = None
-    """The stage of each submission in the first run, whatever ``run`` is by now; None where
-    each submission ran by itself."""
-    asked: FusionOptions | None = None
-    """The options that it will end with, where these are known while it grows."""
-    launched: Sequence[DeviceEvent | None] = ()
-    """The events of its first submissions that have been launched already."""
-    next_launch = -1
-    """The submission with which the next ones are launched, -1 where they wait for the end."""
-    began: object = None
-    """The change that fusion mode's beginning was (``base.changes``), where it has begun so."""
-    began_after: object = None
-    """The latest before."""
-    _admission: dict[str, float] | None = None
-    _calls_elsewhere: dict[int, Call] | None = None
-    _operands: Sequence[Operands] = ()
-    _scalars: ListScalars | None = None
+    __slots__ = (
+        "_admission", "_operands", "_scalars", "alike", "asked", "began", "began_after", "cache",
+        "calls_elsewhere", "depends", "ended", "entries", "error", "errors", "events", "fallback",
+        "foreign", "is_kept", "kind", "launched", "left_out", "memory", "next_launch", "numbers",
+        "options", "owner", "run", "stage_of", "timings", "values", "waits_for",
+    )  # fmt: skip
 
     def __init__(self, owner: ListOwner | None) -> None:
-        # Of the rest a list has what its class has, until that changes: blocks are made by the
-        # thousand, and to set all would take longer than to record a submission.
         self.owner = owner
         self.entries: list[KnownSubmission] = []
         self.numbers: list[int] = []
         """When each submission was made, among those of all queues."""
+        self.memory: Sequence[object] = ()
+        self.foreign: Sequence[object] = ()
+        self.values: Sequence[ScalarValue] = ()
+        self.depends: Sequence[DeviceEvent] = ()
+        self.waits_for: Sequence[DeviceEvent] = ()
+        """The same, still known when the list has run."""
+        self.ended = False
+        self.error: BaseException | None = None
+        """What kept the list, or a part of it, from running."""
+        self.errors: Mapping[int, BaseException] = _NONE
+        """The same by submission, where others have run."""
+        self.is_kept = False
+        """Whether the arguments' memory stays when the list has run, until ``release_memory``."""
+        self.kind: object = None
+        """What is known of it until it has run; see ``same_sizes.kind_of``."""
+        self.alike: object = None
+        """What lists of that kind have in common (``same_sizes.Alike``), where none has a plan."""
+        self.run: PreparedRun | None = None
+        """What the list became; None where each submission ran by itself."""
+        self.options = DEFAULT
+        self.cache: CacheOutcome = "memory"
+        self.timings: Mapping[str, float] = _NONE
+        """Seconds by phase that this time took."""
+        self.fallback: str | None = None
+        self.left_out: Sequence[str] = ()
+        """Commands that were called while it grew and did not join it, and why."""
+        self.events: Sequence[DeviceEvent | None] = ()
+        """One for each stage of the first run, or for each submission."""
+        self.stage_of: Sequence[int] | None = None
+        """The stage of each submission in the first run, whatever ``run`` is by now; None where
+        each submission ran by itself."""
+        self.asked: FusionOptions | None = None
+        """The options that it will end with, where these are known while it grows."""
+        self.launched: Sequence[DeviceEvent | None] = ()
+        """The events of its first submissions that have been launched already."""
+        self.next_launch = -1
+        """The submission with which the next ones are launched, -1 where they wait for the end."""
+        self.calls_elsewhere: dict[int, Call] = {}
+        """Of submissions that another call of the user's had made before, which gave the arguments'
+        names, the calls that made them here."""
+        self.began: object = None
+        """The change that fusion mode's beginning was (``base.changes``), where it has begun so."""
+        self.began_after: object = None
+        """The latest before."""
+        self._admission: dict[str, float] | None = None
+        self._operands: list[Operands] = []
+        self._scalars: ListScalars | None = None
 
     @property
     def scalars(self) -> ListScalars:
@@ -171,14 +177,6 @@ class SubmissionList:
         if self._admission is None:
             self._admission = {}
         return self._admission
-
-    @property
-    def calls_elsewhere(self) -> dict[int, Call]:
-        """Of submissions that another call of the user's had made before, which gave the arguments'
-        names, the calls that made them here; for more to be added."""
-        if self._calls_elsewhere is None:
-            self._calls_elsewhere = {}
-        return self._calls_elsewhere
 
     @classmethod
     def of(cls, entries: list[KnownSubmission], call: CallArguments) -> SubmissionList:
@@ -240,7 +238,7 @@ class SubmissionList:
                 own.foreign = list(own.foreign)
                 number = entry.last_use = next(use_numbers)
                 self.add(entry, list(own.memory), list(own.values), own, number)
-            self.calls_elsewhere.update(elsewhere)
+            self.calls_elsewhere |= elsewhere
         except BaseException:
             self._cut(before)
             raise
@@ -314,7 +312,7 @@ class SubmissionList:
         """What kept submission ``index``, or for -1 anything, from running."""
         return self.errors.get(index) if self.errors and index >= 0 else self.error
 
-    def operands(self) -> Sequence[Operands]:
+    def operands(self) -> list[Operands]:
         """Those of the submissions, when they were submitted, with the present scalar values; of a
         list that grows no longer."""
         if not self._operands:
