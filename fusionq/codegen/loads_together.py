@@ -10,8 +10,8 @@ length and step; for work-items that stand side by side in work-groups, and in l
 
 So a loop waits for memory once for many iterations, not once for each that is left over, as a GPU's
 compiler has it.  The parts are few: short kernels wait for their code, too.  Iterations are done
-in their order, so sums have the same bits.  Legal for loads of arrays that share no memory with one
-that the loop stores to.  A loop stays as it is where its bounds and step leave 31 bits or it runs
+in their order, so sums have the same bits.  Legal for loads of arrays that nobody writes, or that
+share no memory with one that the loop stores to.  A loop stays as it is where its bounds and step leave 31 bits or it runs
 backwards.
 """
 
@@ -64,10 +64,18 @@ _KEPT = "together_"
 _LARGEST = of_type(INT32)[1]
 
 
-def with_loads_together(kernel: Kernel, body: Body, most: int) -> Kernel | None:
+def with_loads_together(
+    kernel: Kernel,
+    body: Body,
+    most: int,
+    unwritten: frozenset[str] = frozenset(),
+    apart: frozenset[str] = frozenset(),
+) -> Kernel | None:
     """``kernel``, whose body without nested blocks is ``body``, with loads of ``most`` iterations
     together, at most, or a multiple of that in launches of few work-items; None where there are
-    none, or no work-groups: other launches have so many work-items that some always compute."""
+    none, or no work-groups: other launches have so many work-items that some always compute.
+    ``unwritten``: the array parameters that nobody writes while the kernel runs; ``apart``: those
+    that share memory with no other, beside those that say so themselves."""
     names = [*(p.name for p in kernel.params), *(n for n, _ in kernel.variables)]
     if any(name.startswith(_KEPT) for name in names):
         return None
@@ -75,7 +83,8 @@ def with_loads_together(kernel: Kernel, body: Body, most: int) -> Kernel | None:
         most *= CODE_LIMITS.few_times_together
     elif not has_groups(kernel):
         return None
-    rewriting = _Together(kernel, most)
+    alone = {p.name for p in kernel.params if isinstance(p, ArrayParam) and p.restrict}
+    rewriting = _Together(kernel, most, unwritten, apart | alone)
     body = rewrite_body(body, stmt=rewriting.stmt)
     if rewriting.kernel is kernel:
         return None
@@ -100,6 +109,8 @@ def has_groups(kernel: Kernel) -> bool:
 class _Together:
     kernel: Kernel
     most: int
+    unwritten: frozenset[str]
+    apart: frozenset[str]
     _added: int = field(default=0, init=False)
 
     def stmt(self, stmt: Stmt) -> tuple[Stmt, ...]:
@@ -121,16 +132,18 @@ class _Together:
 
     def _loads(self, loop: For) -> list[Expr]:
         """The loads of each iteration that may be done before all that the loop does."""
-        params = {p.name: p for p in self.kernel.params if isinstance(p, ArrayParam)}
-        stores = [params[name] for name in stored_arrays(loop.body) if name in params]
+        params = {p.name for p in self.kernel.params if isinstance(p, ArrayParam)}
+        stores = stored_arrays(loop.body) & params
 
-        def stays(array: ArrayParam) -> bool:
-            return array not in stores and (array.restrict or all(p.restrict for p in stores))
+        def stays(array: str) -> bool:
+            if array in self.unwritten:
+                return True
+            return array not in stores and (array in self.apart or stores <= self.apart)
 
         return [
             unit
             for unit in loads_in_each_iteration(self.kernel, loop)
-            if all(stays(params[e.array]) for e in subexpressions(unit) if isinstance(e, Load))
+            if all(stays(e.array) for e in subexpressions(unit) if isinstance(e, Load))
         ]
 
     def _split(self, loop: For, loads: list[Expr], turns: int) -> tuple[Stmt, ...]:

@@ -296,13 +296,12 @@ class StageText:
         kernel = code.kernel
         body, _ = parted(code)
         assert code.local_range is not None
+        most, apart = self.loads_at_once, frozenset(code.apart)
         if self.words.workers.rings is not None and not streams:
-            together = with_loads_together(kernel, body, self.loads_at_once)
+            together = with_loads_together(kernel, body, most, unwritten, apart)
             if together is not None:
                 return together, together.body
-        ahead = LoadsAhead(
-            kernel, code.local_range, self.loads_at_once, unwritten, frozenset(code.apart)
-        )
+        ahead = LoadsAhead(kernel, code.local_range, most, unwritten, apart)
         body = ahead.rewritten(body)
         return ahead.kernel, body
 

@@ -122,6 +122,44 @@ def test_results_have_the_same_bits(kernel, n: int, step: int, restrict: bool) -
     np.testing.assert_array_equal(found.view(np.uint32), expected.view(np.uint32))
 
 
+@pytest.mark.parametrize(
+    ("unwritten", "apart", "together"),
+    [
+        ((), (), 0),
+        (("x",), (), 1),
+        (("a", "x"), (), 2),
+        ((), ("out",), 2),
+        ((), ("a",), 1),
+        (("x",), ("a",), 2),
+    ],
+)  # fmt: skip
+def test_stores_do_not_hold_up_loads_of_what_nobody_writes_or_shares(
+    unwritten: tuple[str, ...], apart: tuple[str, ...], together: int
+) -> None:
+    """As a stage's arrays are, which do not say themselves that they share no memory."""
+    n = 1100
+    ir = of(scaled, [n, 1, *some(n)], restrict=False)
+    most = CODE_LIMITS.iterations_together
+    body = flatten_blocks(ir.body)
+    made = with_loads_together(ir, body, most, frozenset(unwritten), frozenset(apart))
+    assert (0 if made is None else len(made.arrays)) == together
+    if made is not None:
+        verify(made)
+        expected, found = run(ir, [n, 1], some(n)), run(made, [n, 1], some(n))
+        np.testing.assert_array_equal(found.view(np.uint32), expected.view(np.uint32))
+
+
+def test_loads_of_what_the_loop_stores_to_stay() -> None:
+    ir = of(chained, [320, 1, *some(320)], restrict=False)
+    every = frozenset({"a", "x", "out"})
+    made = with_loads_together(ir, flatten_blocks(ir.body), 16, apart=every)
+    assert made is not None
+    loaded = {a.name for a in made.arrays}
+    assert len(loaded) == 2  # a and x, not out
+    expected, found = run(ir, [320, 1], some(320)), run(made, [320, 1], some(320))
+    np.testing.assert_array_equal(found.view(np.uint32), expected.view(np.uint32))
+
+
 @pytest.mark.parametrize("step", [0, -1, -40, 2**40, 2**63 - 1])
 @pytest.mark.parametrize("n", [0, -1, -(2**63), 100])
 def test_bounds_and_steps_that_do_nothing_or_leave_31_bits(n: int, step: int) -> None:
