@@ -49,6 +49,7 @@ def joint_wait_function(
         "    return state;",
         "}",
         "",
+        *_wait_lines(c, target),
         "// Waits for all that an instruction depends on.",
         f"{w.outlined_function} int fq_wait_all(",
         f"    {c.tables} fq_stages, {c.control} fq_control, {u32} epoch,",
@@ -88,22 +89,10 @@ def joint_wait_function(
         lines.append(f"            const int {short} = {w.poller_broadcast(name, 'fq_of')};")
     lines += _indented(_line_and_target(c, boxed_dims, boxed), 3)
     lines += [
-        "            // Most waits are over soon.",
-        "            bool fq_mine = fq_at >= fq_all, fq_reached = false;",
-        f"            for (int polls = 0; polls < {target.polls_between_checks}; polls++) {{",
-        "                if (!fq_mine)",
-        "                    fq_mine = (int)(fq_read(fq_word(fq_control, fq_line, 0)) - fq_wanted)"
-        " >= 0;",
-        f"                fq_reached = {w.all_pollers('fq_mine')};",
-        "                if (fq_reached) break;",
-        f"                state = {WAITED};",
-        f"                {w.pause}",
-        "            }",
         f"            const int fq_left = {_least('fq_all - fq_base', w.pollers)};",
-        "            if (!fq_reached)",
-        "                state = fq_wait_one_by_one(",
-        "                    fq_control, fq_line, fq_wanted, spin_limit, instruction,",
-        "                    fq_left, lane);",
+        "            const int found = fq_wait_lines(",
+        "                fq_control, fq_line, fq_wanted, spin_limit, instruction, fq_left, lane);",
+        "            if (found) state = found;",
         "        }",
         "    }",
         "    return state;",
@@ -111,6 +100,34 @@ def joint_wait_function(
         "",
     ]
     return "\n".join(lines)
+
+
+def _wait_lines(c: QueueWords, target: Target) -> list[str]:
+    """``fq_wait_lines``."""
+    w, i64, u32 = c.workers, c.int64, c.uint32
+    return [
+        "// Waits for a counter of each of the first ``count`` lanes.",
+        f"{w.outlined_function} int fq_wait_lines(",
+        f"    {c.control} control, {i64} line, {u32} wanted,",
+        f"    {i64} spin_limit, {i64} instruction, int count, int lane) {{",
+        "    int state = 0;",
+        "    // Most waits are over soon.",
+        "    bool mine = lane >= count, reached = false;",
+        f"    for (int polls = 0; polls < {target.polls_between_checks}; polls++) {{",
+        "        if (!mine)",
+        "            mine = (int)(fq_read(fq_word(control, line, 0)) - wanted) >= 0;",
+        f"        reached = {w.all_pollers('mine')};",
+        "        if (reached) break;",
+        f"        state = {WAITED};",
+        f"        {w.pause}",
+        "    }",
+        "    if (!reached)",
+        "        state = fq_wait_one_by_one(",
+        "            control, line, wanted, spin_limit, instruction, count, lane);",
+        "    return state;",
+        "}",
+        "",
+    ]
 
 
 def _counters(c: QueueWords, boxed_dims: int) -> list[str]:

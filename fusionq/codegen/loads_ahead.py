@@ -206,7 +206,10 @@ def iterations_at_once(loop: For) -> int | None:
 
 def is_rest(loop: For) -> bool:
     """Whether ``loop`` does the iterations behind the last whole iteration."""
-    return isinstance(loop.start, Var) and loop.start.name.startswith((_FULL, REST))
+    start = loop.start
+    while isinstance(start, Cast):  # of an index in fewer bits
+        start = start.operand
+    return isinstance(start, Var) and start.name.startswith((_FULL, REST))
 
 
 def _binary(op: Literal["add", "sub", "mul", "floordiv"], lhs: Expr, rhs: Expr) -> Binary:

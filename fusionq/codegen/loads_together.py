@@ -11,8 +11,8 @@ length and step; for work-items that stand side by side in work-groups, and in l
 So a loop waits for memory once for many iterations, not once for each that is left over, as a GPU's
 compiler has it.  The parts are few: short kernels wait for their code, too.  Iterations are done
 in their order, so sums have the same bits.  Legal for loads of arrays that nobody writes, or that
-share no memory with one that the loop stores to.  A loop stays as it is where its bounds and step leave 31 bits or it runs
-backwards.
+share no memory with one that the loop stores to.  A loop stays as it is where its bounds and step
+leave 31 bits or it runs backwards.
 """
 
 from __future__ import annotations

@@ -154,9 +154,11 @@ class _PersistentPrinter:
         schedule = memory.identifier(Pointer(body.schedule))
         given_control = memory.identifier(Pointer(body.control))
         near = near_tables(c, self.near, self.operands.count, self.target.worker_size)
-        wait = self.waits.call(self.epoch, memory.identifier(Scalar(body.spin_limit)))
+        spin_limit = memory.identifier(Scalar(body.spin_limit))
+        wait = self.waits.call(self.epoch, spin_limit)
+        listed = self.waits.listed(self.epoch, spin_limit)
         ahead = self.ahead.lines(self._operands)
-        told = told_memory(c, self.dims, self.body.records is not None)
+        told = told_memory(c, self.dims, self.body.records is not None, bool(listed))
         return f"""\
     {tables} const fq_schedule = ({tables}){schedule};
     {control} const fq_control = ({control}){given_control};
@@ -171,7 +173,7 @@ class _PersistentPrinter:
         fq_next = fq_schedule[fq_next + {worker}];
     }}
 {near}{self._given()}{told}{self._filling()}{self.records.start}\
-{loop_head(c, self.epoch, self._tile(), ahead, wait, self.records, self.dims)}"""
+{loop_head(c, self.epoch, self._tile(), ahead, wait, listed, self.records, self.dims)}"""
 
     def _counted(self) -> str:
         """What gets the number of the launch, where workers count them.  It lies in the worker's
@@ -230,13 +232,15 @@ class _PersistentPrinter:
         return "".join(f"    {line}\n" for line in lines)
 
     def _tile(self) -> list[str]:
-        """The work-items of the instruction's tile."""
+        """The work-items of the instruction's tile.  Where one lane works them out for all, in 32
+        bits: a division in 64 takes many times as long."""
         i64 = self.words.int64
+        narrow = f"({self.words.uint32})" if self.workers.first_lane_takes else ""
         dims = range(self.dims)
         lines = []
-        rest = "fq_tile"
+        rest = f"{narrow}fq_tile"
         for d in reversed(dims):
-            count = f"fq_record[{q.COUNT + d}]"
+            count = f"{narrow}fq_record[{q.COUNT + d}]"
             lines.append(f"const {i64} fq_at_{d} = {rest if d == 0 else f'{rest} % {count}'};")
             rest = f"({rest} / {count})"
         for d in dims:

@@ -120,6 +120,19 @@ class WaitText:
             f"    fq_instruction, fq_record, {tile}{lane});",
         ]
 
+    def listed(self, epoch: str, spin_limit: str) -> list[str]:
+        """The call of all pollers where the waits are listed: ``fq_count`` of them, that of a lane
+        in the word ``fq_listed_wait``.  None where there is one poller."""
+        c = self._words
+        if not self._waits or c.workers.pollers != q.LISTED_WORDS:
+            return []
+        return [
+            "fq_waited = fq_wait_lines(",
+            f"    fq_control, fq_listed_wait >> {q.LINE_SHIFT},"
+            f" ({c.uint32})fq_listed_wait * {epoch}, {spin_limit},",
+            "    fq_instruction, fq_count, fq_lane);",
+        ]
+
     def _bounds(self, form: Bounds) -> Sequence[str]:
         """Statements that set the box of a wait."""
         used = {e.name for x in chain(*form) for e in subexpressions(x) if isinstance(e, Param)}

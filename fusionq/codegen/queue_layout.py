@@ -1,13 +1,21 @@
 """How a persistent kernel's schedule and control memory are laid out.
 
 The schedule (int64) starts with a header: the number of instructions, of workers, whether the
-workers may follow the static assignment, and where the three tables begin: the order of all
+workers may follow the static assignment (0: no), and where the three tables begin: the order of all
 instructions; for each worker the position of its first instruction in the assignment (and one past
 the last); the assignment.  The header ends with the line of the control memory where the workers'
 tables begin, and the bytes that a worker reads ahead.  A record for each stage follows, what each
 stage waits for, and the operands of stages that share a body, then those three tables.  An
 instruction is the stage's number above bit ``TILE_BITS`` and the tile's below, tiles counted with
 the last dimension fastest.
+
+Where the waits of few instructions are listed, as workers of many lanes want it, ``STATIC`` is the
+place behind the assignment where for each worker the place of its own list stands.  A list has for
+each instruction ``LISTED_WAITS`` words and one for each of its waits, and ends with -1: the
+instruction; from bit ``COUNT_BITS`` on one more than the line of the counter that counts its tile,
+and below that how many waits it has, or ``BY_FORMS`` where these are too many to be listed; of a
+wait the line from bit ``LINE_SHIFT`` on, and below that how many tiles count there in a launch.  A
+worker reads ``LISTED_WORDS`` at once, so that many follow the last list.
 
 What differs from stage to stage stands in the records, so that the code does not grow with their
 number.
@@ -41,6 +49,11 @@ RECORD = 18
 # one has.
 AWAITED, VALUES = 0, 1
 FORM_SHIFT = 32
+
+# Lists of instructions with their waits.
+LISTED_WORDS, LISTED_WAITS = 32, 2
+COUNT_BITS, LINE_SHIFT = 8, 32
+BY_FORMS = 255
 
 # Lines of the control memory.
 HEAD, ARRIVED, MODE, STALL, AT_WORK, FIRST_COUNTER = range(6)

@@ -186,17 +186,19 @@ def publish_function(c: QueueWords, ndim: int) -> str:
         f"{c.workers.outlined_function} {i64} fq_counter({c.tables} record, {i64} tile) {{",
         f"    if (record[{q.COUNTERS}] < 0) return -1;",
     ]
-    rest = "tile"
+    # Where one lane does it for all, in 32 bits: a division in 64 takes many times as long.
+    type, narrow = (c.uint32, f"({c.uint32})") if c.workers.first_lane_takes else (i64, "")
+    rest = f"{narrow}tile"
     for d in reversed(range(1, ndim)):
-        count = f"record[{q.COUNT + d}]"
+        count = f"{narrow}record[{q.COUNT + d}]"
         lines += [
-            f"    const {i64} at_{d} = {rest} % {count}, rest_{d} = {rest} / {count};",
-            f"    const {i64} counters_{d} = {_counters('record', d)};",
+            f"    const {type} at_{d} = {rest} % {count}, rest_{d} = {rest} / {count};",
+            f"    const {type} counters_{d} = {_counters('record', d, narrow)};",
         ]
         rest = f"rest_{d}"
-    at = f"{rest} / record[{q.SHARED}]"
+    at = f"{rest} / {narrow}record[{q.SHARED}]"
     for d in range(1, ndim):
-        at = f"({at}) * counters_{d} + at_{d} / record[{q.SHARED + d}]"
+        at = f"({at}) * counters_{d} + at_{d} / {narrow}record[{q.SHARED + d}]"
     lines += [
         f"    return record[{q.COUNTERS}] + {at};",
         "}",
@@ -214,9 +216,9 @@ def publish_function(c: QueueWords, ndim: int) -> str:
     return "\n".join(lines)
 
 
-def _counters(record: str, dim: int) -> str:
-    """How many counters a stage has in a dimension."""
-    count, shared = f"{record}[{q.COUNT + dim}]", f"{record}[{q.SHARED + dim}]"
+def _counters(record: str, dim: int, narrow: str = "") -> str:
+    """How many counters a stage has in a dimension; ``narrow``: a cast to fewer bits."""
+    count, shared = (f"{narrow}{record}[{at + dim}]" for at in (q.COUNT, q.SHARED))
     return f"({count} + {shared} - 1) / {shared}"
 
 

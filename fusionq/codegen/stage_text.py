@@ -274,7 +274,7 @@ class StageText:
         rings = self.words.workers.rings
         if streams:
             assert rings is not None
-            kernel, kept = streamed(kernel, streams, rings.slot_bytes, size)
+            kernel, kept = streamed(kernel, streams, rings.slot_bytes, size, rings.together)
             code = replace(code, kernel=kernel)
             around = slot_lines(streams, rings, dialect.scalars)
         kernel, body = self._loads_first(code, unwritten, bool(streams))

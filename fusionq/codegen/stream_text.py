@@ -71,8 +71,12 @@ class StreamText:
 
     def filling(self, tile: Sequence[str], operands: Operands) -> list[str]:
         """What those do that fill rings, with the lines that say which work-items a tile has."""
+        i64 = self._words.int64
+        one, last = self._words.literal(1), f"fq_stop - {self._words.literal(1)}"
+        behind = self._words.minimum(f"fq_next + {one}", last)
         lines = [
-            f"const {self._words.int64} fq_instruction = fq_schedule[fq_assigned + fq_next];",
+            f"const {i64} fq_instruction = fq_following;",
+            f"fq_following = fq_schedule[fq_assigned + {behind}];",
             *decoded(self._words),
             *tile,
             f"switch ((int)fq_record[{q.BODY}]) {{",
@@ -89,7 +93,9 @@ class StreamText:
                 "    break;",
                 "}",
             ]
-        return self._rings.filling([*lines, "}"])
+        # The next instruction comes during this one's copies.
+        first = "fq_next < fq_stop ? fq_schedule[fq_assigned + fq_next] : 0"
+        return self._rings.filling([f"{i64} fq_following = {first};"], [*lines, "}"])
 
     def ready(self, number: int, operands: Operands) -> list[str]:
         """The declaration of what says whether the slots of a tile's rows are filled."""
@@ -218,19 +224,24 @@ def _offset(row: Row, memory: Memory, printer: ExpressionPrinter) -> str:
 
 def slot_lines(loops: Sequence[StreamedLoop], rings: Rings, scalars: Scalars) -> Around:
     """What the iterations of ``loops`` over slots begin and end with."""
-    by_chunk = {loop.chunk(): loop for loop in loops}
+    several = tuple(range(rings.together))
+    by_chunk: dict[str, tuple[StreamedLoop, Sequence[int | None]]] = {}
+    for loop in loops:
+        by_chunk[loop.chunk()] = loop, (None,)
+        by_chunk[loop.together()] = loop, several
 
     def around(variable: str, names: Names) -> tuple[list[str], list[str]]:
-        loop = by_chunk.get(variable)
-        if loop is None:
+        if variable not in by_chunk:
             return [], []
-        columns, place = loop.columns(rings.slot_bytes, rings.size), 0
-        begin = rings.full()
-        for k, load in enumerate(loop.loads):
-            type = scalars.pointer(scalars.storage_name(load.type), "local", constant=True)
-            name = names.of(loop.kept(k))
-            begin.append(f"{type} const {name} = {rings.row(type, place)};")
-            place += columns * load.type.nbytes
-        return begin, rings.free()
+        loop, slots = by_chunk[variable]
+        columns, begin = loop.columns(rings.slot_bytes, rings.size), rings.full(len(slots))
+        for slot in slots:
+            place = 0
+            for k, load in enumerate(loop.loads):
+                type = scalars.pointer(scalars.storage_name(load.type), "local", constant=True)
+                name = names.of(loop.kept(k, slot))
+                begin.append(f"{type} const {name} = {rings.row(type, place, slot or 0)};")
+                place += columns * load.type.nbytes
+        return begin, rings.free(len(slots))
 
     return around

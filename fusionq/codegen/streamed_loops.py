@@ -2,11 +2,13 @@
 that others fill:
 
     for k in range(lane, n, 128):         if ready:
-        own += a[row, k] * x[k]              for chunk in range(0, n, 1024):
-                                      →          slot = the next one, once it is full
-                                                 for t in range(8):
-                                                     own += slot[lane + 128 * t] * x[…]
-                                                 the slot is free
+        own += a[row, k] * x[k]              for chunk in range(0, n // 2048 * 2048, 2048):
+                                      →          16 loads of x
+                                                 slots = the next two, once they are full
+                                                 16 times own += slot[lane + 128 * t] * x[…]
+                                                 the slots are free
+                                             for chunk in range(n // 2048 * 2048, n, 1024):
+                                                 the same with one, whole or not
                                           else: as before
 
 What fills the slots (``codegen.stream_text``) runs ahead of all waits.  Legal for arrays that no
@@ -44,6 +46,7 @@ from fusionq.ir.nodes import (
     Load,
     Param,
     Persistent,
+    Select,
     StageCode,
     Store,
     Var,
@@ -52,6 +55,7 @@ from fusionq.ir.types import BOOL, INT64, ScalarType
 from fusionq.ir.walk import (
     assigned_variable,
     is_work_group_function,
+    rewrite,
     rewrite_body,
     statements,
     stored_arrays,
@@ -62,7 +66,15 @@ from fusionq.ir.walk import (
 READY = "stream_ready"
 """The variable that says whether a stage's slots are filled."""
 _CHUNK = "stream_chunk_"
+_SLOTS = "stream_slots_"
 _KEPT = "streamed_"
+_AHEAD = "stream_ahead_"
+"""How the arrays begin of what is loaded before slots are waited for."""
+TOGETHER = 2
+"""Slots that are read at once, where there are so many: each wait for a slot, and each load of what
+is no row, takes as long as the sums of a slot."""
+_MOST_AHEAD = 16
+"""Values that a work-item keeps for them, of which it loads no more before that."""
 _OPERATIONS = frozenset({"add", "sub", "mul", "floordiv", "mod"})
 
 
@@ -95,9 +107,14 @@ class StreamedLoop:
         """The variable of the loop over slots."""
         return f"{_CHUNK}{self.place}"
 
-    def kept(self, row: int) -> str:
-        """The array that stands for a row in a slot."""
-        return f"{_KEPT}{self.place}_{row}"
+    def together(self) -> str:
+        """The variable of the loop over as many slots as are read at once, which is one
+        iteration."""
+        return f"{_SLOTS}{self.place}"
+
+    def kept(self, row: int, slot: int | None = None) -> str:
+        """The array that stands for a row in a slot, or in one of those that are read at once."""
+        return f"{_KEPT}{self.place}_{row}" + ("" if slot is None else f"_{slot}")
 
 
 @dataclass(frozen=True)
@@ -264,26 +281,30 @@ def _array(kernel: Kernel, name: str) -> ArrayParam:
 
 
 def streamed(
-    kernel: Kernel, loops: tuple[StreamedLoop, ...], slot_bytes: int, size: int
+    kernel: Kernel, loops: tuple[StreamedLoop, ...], slot_bytes: int, size: int, together: int
 ) -> tuple[Kernel, tuple[ArrayDecl, ...]]:
-    """The kernel with ``loops`` over slots, and the arrays that stand for the rows in a slot."""
+    """The kernel with ``loops`` over slots, of which so many are read ``together``, and the arrays
+    that stand for the rows in a slot."""
     body = list(flatten_blocks(kernel.body))
     arrays: list[ArrayDecl] = []
+    ahead: list[ArrayDecl] = []
     variables: list[tuple[str, ScalarType]] = []
     for one in loops:
         loop = body[one.place]
         assert isinstance(loop, For)
         columns = one.columns(slot_bytes, size)
         arrays += [
-            ArrayDecl(one.kept(k), _array(kernel, row.array).dtype, (columns,), "private")
+            ArrayDecl(one.kept(k, slot), _array(kernel, row.array).dtype, (columns,), "private")
             for k, row in enumerate(one.rows)
+            for slot in (None, *(range(together) if together > 1 else ()))
         ]
-        both = _by_slots(one, loop, columns, size), _rest(one, loop, loop.start)
-        body[one.place] = If(Var(BOOL, READY), *both)
+        slots, kept = _by_slots(kernel, one, loop, columns, size, together)
+        ahead += kept
+        body[one.place] = If(Var(BOOL, READY), slots, _rest(one, loop, loop.start))
         variables.append((f"{REST}{one.place}", INT64))
     made = replace(
         kernel,
-        arrays=(*kernel.arrays, *arrays),
+        arrays=(*kernel.arrays, *arrays, *ahead),
         variables=(*kernel.variables, *variables),
         body=tuple(body),
     )
@@ -297,32 +318,104 @@ def _rest(one: StreamedLoop, loop: For, start: Expr) -> Body:
     return Assign(name, start), replace(loop, start=Var(INT64, name))
 
 
-def _by_slots(one: StreamedLoop, loop: For, columns: int, size: int) -> Body:
-    chunk, zero, unit = Var(INT64, one.chunk()), Const(INT64, 0), Const(INT64, 1)
-    count, k = Const(INT64, columns), Var(INT64, loop.var)
-    turn = Var(INT64, f"{TURN}stream_{one.place}")
-    own = _add(loop.start, Binary(INT64, "mul", turn, Const(INT64, size)))
+def _by_slots(
+    kernel: Kernel, one: StreamedLoop, loop: For, columns: int, size: int, together: int
+) -> tuple[Body, list[ArrayDecl]]:
+    """``loop`` over slots, and the arrays of what it loads before it waits for several."""
+    chunk, k = Var(INT64, one.chunk()), Var(INT64, loop.var)
+    turns = columns // size
 
-    def iteration(at: Expr, k: Expr) -> Body:
+    def iteration(at: Expr, k: Expr, slot: int | None, of_kept: Mapping[Expr, Expr]) -> Body:
         """An iteration, of elements at ``at`` in the slot, ``k`` of the row."""
 
         def of_slot(e: Expr) -> Expr:
             if isinstance(e, Load) and e in one.loads:
-                return Load(e.type, one.kept(one.loads.index(e)), (at,))
-            return e
+                return Load(e.type, one.kept(one.loads.index(e), slot), (at,))
+            return of_kept.get(e, e)
 
         def moved(e: Expr) -> Expr:
             return k if e == Var(INT64, loop.var) else e
 
         return rewrite_body(rewrite_body(loop.body, of_slot), moved)
 
-    whole = For(
-        turn.name, zero, Const(INT64, columns // size), unit, iteration(own, _add(chunk, own))
+    def over(turn: Var, count: int, body: Body) -> For:
+        return For(turn.name, _number(0), _number(count), _number(1), body)
+
+    def element(turn: Var) -> Binary:
+        """The element of a slot that the iteration ``turn`` of a work-item reads."""
+        return _add(loop.start, Binary(INT64, "mul", turn, _number(size)))
+
+    def whole(turn: Var, chunk: Expr, slot: int | None, of_kept: Mapping[Expr, Expr]) -> For:
+        """The iterations over a slot that is full, of elements from ``chunk`` on."""
+        at = element(turn)
+        return over(turn, turns, iteration(at, _add(chunk, at), slot, of_kept))
+
+    rest = _rest(
+        one,
+        replace(loop, body=iteration(Binary(INT64, "sub", k, chunk), k, None, {})),
+        _add(chunk, loop.start),
     )
-    at = Binary(INT64, "sub", k, chunk)
-    rest = _rest(one, replace(loop, body=iteration(at, k)), _add(chunk, loop.start))
-    parts = (If(Compare("le", _add(chunk, count), loop.stop), (whole,), rest),)
-    return (For(chunk.name, zero, loop.stop, count, parts),)
+    fits = Compare("le", _add(chunk, _number(columns)), loop.stop)
+    alone = whole(Var(INT64, f"{TURN}stream_{one.place}"), chunk, None, {})
+    parts = (If(fits, (alone,), rest),)
+    if together < 2:
+        return (For(chunk.name, _number(0), loop.stop, _number(columns), parts),), []
+    many = together * columns
+    loads = _loads_ahead(kernel, one, loop)
+    if together * turns * len(loads) > _MOST_AHEAD:
+        loads = []
+    kept = [
+        ArrayDecl(f"{_AHEAD}{one.place}_{n}", load.type, (together * turns,), "private")
+        for n, load in enumerate(loads)
+    ]
+    before = Var(INT64, f"{TURN}{_AHEAD}{one.place}")
+    first = Var(INT64, f"{one.chunk()}_{together}")
+
+    def in_turn(e: Expr) -> Expr:
+        return _add(first, element(before)) if e == Var(INT64, loop.var) else e
+
+    get = tuple(
+        Store(array.name, (before,), rewrite(load, in_turn))
+        for array, load in zip(kept, loads, strict=True)
+    )
+
+    def sums(slot: int) -> For:
+        turn = Var(INT64, f"{TURN}stream_{one.place}_{together}_{slot}")
+        of_kept: dict[Expr, Expr] = {
+            load: Load(array.dtype, array.name, (_add(turn, _number(slot * turns)),))
+            for array, load in zip(kept, loads, strict=True)
+        }
+        return whole(turn, _add(first, _number(slot * columns)), slot, of_kept)
+
+    end: Expr = Binary(INT64, "floordiv", loop.stop, _number(many))
+    end = Binary(INT64, "mul", end, _number(many))
+    if not isinstance(loop.stop, Extent):  # which may be negative
+        end = Select(INT64, Compare("gt", loop.stop, _number(0)), end, _number(0))
+    slots = For(
+        one.together(), first, _add(first, _number(1)), _number(1),
+        tuple(sums(slot) for slot in range(together)),
+    )  # fmt: skip
+    ahead = (over(before, together * turns, get),) if get else ()
+    return (
+        For(first.name, _number(0), end, _number(many), (*ahead, slots)),
+        For(chunk.name, end, loop.stop, _number(columns), parts),
+    ), kept
+
+
+def _loads_ahead(kernel: Kernel, one: StreamedLoop, loop: For) -> list[Expr]:
+    """The loads of each iteration that are of no row and may be done before all that it does."""
+    stored = stored_arrays(loop.body)
+    if any(isinstance(p, ArrayParam) and p.name in stored for p in kernel.params):
+        return []
+    return [
+        unit
+        for unit in loads_in_each_iteration(kernel, loop)
+        if not any(e in one.loads for e in subexpressions(unit))
+    ]
+
+
+def _number(value: int) -> Const:
+    return Const(INT64, value)
 
 
 def _add(lhs: Expr, rhs: Expr) -> Binary:

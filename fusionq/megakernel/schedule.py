@@ -19,6 +19,7 @@ from fusionq.ir.work_bound import WorkBound
 from fusionq.megakernel.assignment import assigned_lists
 from fusionq.megakernel.counters import Counters, counters_of, no_counters
 from fusionq.megakernel.evaluate import Integers
+from fusionq.megakernel.listed_waits import MOST_LISTED, listed_waits
 from fusionq.megakernel.order import instructions, waves
 from fusionq.megakernel.tiles import TileBox, TiledStage, boxes, extents_of, tiled
 from fusionq.megakernel.tiling import Tiling, choose_tiling, coarser, in_groups, spread
@@ -280,6 +281,10 @@ def _order_of(
     stage, tile = instructions(stages, wave, tiling.block)
     starts, assigned = assigned_lists(stage, tiling, workers, work)
     words = _words(body, stages, counters, stage, tile, starts, assigned, workers)
+    if few and workers > 1 and len(starts) and len(stage) <= MOST_LISTED:
+        begins, lists = listed_waits(stages, waits, counters, stage, tile, starts, assigned)
+        words[q.STATIC] = len(words)
+        words = np.concatenate([words, len(words) + len(begins) + begins, lists])
     words[q.GIVEN] = lines
     lines += workers * q.table_lines(operands_of(body).count, control_line)
     order = _Order(counters, lines, stage, tile, starts, assigned, words)

@@ -14,6 +14,7 @@ from string import Template
 
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import CODE_LIMITS
+from fusionq.codegen.streamed_loops import TOGETHER
 
 _RINGS = """\
 // A ring of $SLOTS slots: those of one of the work-groups that a worker does side by side.
@@ -51,8 +52,9 @@ static __device__ __forceinline__ void fq_ring_begin(unsigned long long* barrier
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// The next slot, once it is full.
-static __device__ __forceinline__ const unsigned char* fq_ring_full(const fq_ring& ring) {
+// The slot so many behind the next one, once it is full.
+static __device__ __forceinline__ const unsigned char* fq_ring_full(fq_ring ring, int behind) {
+    ring.count += behind;
     while (!fq_has_turned(ring.barriers + 8 * ring.at(), ring.turn())) {}
     return ring.slots + ring.at() * $BYTES;
 }
@@ -64,11 +66,12 @@ static __device__ __forceinline__ void fq_ring_free(fq_ring& ring) {
     ring.next();
 }
 
-// Gets the next slot for so many bytes: once it is free, and all but $MORE slots before it have
-// been filled.  False if the worker has stopped.
+// Gets the next slot for so many bytes: once it is free, all but $MORE slots before it have been
+// filled, and the worker is not counting a tile.  False if the worker has stopped.
 static __device__ __forceinline__ bool fq_ring_fill(
     fq_ring& ring, fq_ring& behind, int& filled, unsigned nbytes, const volatile unsigned* over
 ) {
+    while (over[1]) {}
     if (filled == $FLIGHT) {
         while (!fq_has_turned(behind.barriers + 8 * behind.at(), behind.turn())) {}
         behind.next();
@@ -104,7 +107,7 @@ static __device__ __forceinline__ void fq_ring_end(fq_ring& behind, int filled) 
 #else
 #define FQ_STREAMS false
 static __device__ void fq_ring_begin(unsigned long long*, int) {}
-static __device__ const unsigned char* fq_ring_full(const fq_ring& ring) { return ring.slots; }
+static __device__ const unsigned char* fq_ring_full(fq_ring ring, int) { return ring.slots; }
 static __device__ void fq_ring_free(fq_ring&) {}
 static __device__ bool fq_ring_fill(
     fq_ring&, fq_ring&, int&, unsigned, const volatile unsigned*
@@ -134,6 +137,10 @@ class CudaRings:
         return self.lanes // self.size
 
     @property
+    def together(self) -> int:
+        return min(TOGETHER, self.slots // 2)
+
+    @property
     def threads(self) -> int:
         """That fill them."""
         return 32 * self.count
@@ -160,10 +167,10 @@ class CudaRings:
         of_ring = f"fq_ring_number * {self.slots * self.slot_bytes}"
         return [
             f"__shared__ unsigned long long fq_ring_barriers[{2 * self.slots * self.count}];",
-            "__shared__ volatile unsigned fq_ring_over;",
+            "__shared__ volatile unsigned fq_ring_over[2];  // and whether it counts a tile",
             "__shared__ bool fq_ring_used;",
             "if (fq_lane == 0) {",
-            "    fq_ring_over = 0;",
+            "    fq_ring_over[0] = fq_ring_over[1] = 0;",
             "    fq_ring_used = fq_static;",
             "}",
             "fq_ring_begin(fq_ring_barriers, fq_lane);",
@@ -175,13 +182,14 @@ class CudaRings:
             f"    fq_shared_address(fq_ring_barriers + {2 * self.slots} * fq_ring_number), 0}};",
         ]
 
-    def filling(self, each: list[str]) -> list[str]:
+    def filling(self, first: list[str], each: list[str]) -> list[str]:
         return [
             f"if (fq_lane >= {self.lanes}) {{",
             "    if (FQ_STREAMS && fq_static && fq_lane % 32 == 0) {",
             "        fq_ring fq_behind = fq_slots;",
             "        int fq_filled = 0;",
-            "        for (; fq_next < fq_stop && !fq_ring_over; fq_next++) {",
+            *(f"        {line}" for line in first),
+            "        for (; fq_next < fq_stop && !fq_ring_over[0]; fq_next++) {",
             *(f"            {line}" for line in each),
             "        }",
             "        fq_ring_end(fq_behind, fq_filled);",
@@ -190,23 +198,28 @@ class CudaRings:
             "}",
         ]
 
-    over = "fq_ring_over = 1;"
+    over = "fq_ring_over[0] = 1;"
+    counting = "fq_ring_over[1] = 1;"
+    counted = "fq_ring_over[1] = 0;"
     streams = "FQ_STREAMS && fq_ring_used"
     parameter = "fq_ring& fq_slots"
     argument = "fq_slots"
     parameters = "fq_ring& fq_slots, fq_ring& fq_behind, int& fq_filled, int fq_ring_number"
     arguments = "fq_slots, fq_behind, fq_filled, fq_ring_number"
     over_parameter = "const volatile unsigned* fq_over"
-    over_argument = "&fq_ring_over"
+    over_argument = "fq_ring_over"
 
-    def full(self) -> list[str]:
-        return ["const unsigned char* const fq_slot = fq_ring_full(fq_slots);"]
+    def full(self, slots: int) -> list[str]:
+        return [
+            f"const unsigned char* const fq_slot_{n} = fq_ring_full(fq_slots, {n});"
+            for n in range(slots)
+        ]
 
-    def row(self, pointer: str, place: int) -> str:
-        return f"({pointer})(fq_slot + {place})"
+    def row(self, pointer: str, place: int, slot: int) -> str:
+        return f"({pointer})(fq_slot_{slot} + {place})"
 
-    def free(self) -> list[str]:
-        return ["fq_ring_free(fq_slots);"]
+    def free(self, slots: int) -> list[str]:
+        return ["fq_ring_free(fq_slots);"] * slots
 
     def fill(self, nbytes: str) -> list[str]:
         call = f"fq_ring_fill(fq_slots, fq_behind, fq_filled, {nbytes}, fq_over)"

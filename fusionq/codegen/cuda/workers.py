@@ -55,6 +55,12 @@ static __device__ __forceinline__ void fq_fetch(unsigned long long address, long
 #endif
 }
 
+// Copies a word of global memory to shared memory, behind cp.async.wait_all.
+static __device__ __forceinline__ void fq_copy_word(long long* place, const long long* source) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;"
+        :: "r"((unsigned)__cvta_generic_to_shared(place)), "l"(source) : "memory");
+}
+
 // So many blocks of a multiprocessor at once, or as many as there are threads for, or a part of
 // them, or registers as they come.
 #ifdef FQ_RESIDENT
@@ -175,6 +181,12 @@ class CudaWorkers:
 
     def all_pollers(self, condition: str) -> str:
         return f"(__all_sync(0xffffffff, {condition}) != 0)"
+
+    def copied_word(self, place: str, source: str) -> str:
+        return f"fq_copy_word({place}, {source});"
+
+    def words_copied(self) -> str:
+        return 'asm volatile("cp.async.wait_all;" ::: "memory");'
 
     def read_ahead(self, address: str, nbytes: str) -> str:
         return f"fq_fetch({address}, {nbytes});"

@@ -29,6 +29,10 @@ class Rings(Protocol):
         """Of a slot."""
 
     @property
+    def together(self) -> int:
+        """Slots that a work-group reads at once."""
+
+    @property
     def sector(self) -> int:
         """Bytes that the parts of rows which are copied begin and end at multiples of."""
 
@@ -38,6 +42,11 @@ class Rings(Protocol):
 
     over: str
     """A statement by which the worker's first lane says that no slot is read any longer."""
+    counting: str
+    """A statement by which the lane that counts tiles says, before it does, that nothing may be
+    asked for: what all lanes have stored has to reach others first, behind what is on its way."""
+    counted: str
+    """The same behind it: slots are filled again."""
     streams: str
     """Whether rings are filled: where workers follow lists of their own."""
     parameter: str
@@ -57,18 +66,18 @@ class Rings(Protocol):
         """Declares the rings, whose slots lie in ``memory``, of bytes, behind what is ``taken`` of
         it; all lanes meet there."""
 
-    def filling(self, each: list[str]) -> list[str]:
-        """What the lanes that fill rings do, ``each`` for an instruction of the worker's list,
-        before they leave."""
+    def filling(self, first: list[str], each: list[str]) -> list[str]:
+        """What the lanes that fill rings do before they leave: ``first``, then ``each`` for an
+        instruction of the worker's list."""
 
-    def full(self) -> list[str]:
-        """Waits until the next slot is full."""
+    def full(self, slots: int) -> list[str]:
+        """Waits until the next ``slots`` are full."""
 
-    def row(self, pointer: str, place: int) -> str:
-        """The address of what lies ``place`` bytes into that slot, as a ``pointer``."""
+    def row(self, pointer: str, place: int, slot: int) -> str:
+        """The address of what lies ``place`` bytes into that one of them, as a ``pointer``."""
 
-    def free(self) -> list[str]:
-        """Says that a work-item has read that slot: the next one is next."""
+    def free(self, slots: int) -> list[str]:
+        """Says that a work-item has read the next ``slots``: those behind them are next."""
 
     def fill(self, nbytes: str) -> list[str]:
         """Waits until the next slot is free for so many bytes; leaves the function if the worker is

@@ -168,6 +168,14 @@ class Workers(Protocol):
     def all_pollers(self, condition: str) -> str:
         """Whether ``condition`` is true for each of the ``pollers``, for all of them."""
 
+    def copied_word(self, place: str, source: str) -> str:
+        """A statement by which a lane has an int64 that nobody writes copied from ``source``, a
+        pointer to global memory, to ``place``, one to the worker's own, while it goes on."""
+
+    def words_copied(self) -> str:
+        """A statement behind which a lane may read what it has had copied so; empty where that is
+        there at once."""
+
     def read_ahead(self, address: str, nbytes: str) -> str:
         """A statement by which a lane asks for ``nbytes`` (int64) of global memory from ``address``
         (uint64) on, which no result depends on; nothing where caches look ahead themselves."""

@@ -86,6 +86,12 @@ class OpenCLWorkers:
     def poller_broadcast(self, value: str, lane: str) -> str:
         return value
 
+    def copied_word(self, place: str, source: str) -> str:
+        return f"*({place}) = *({source});"
+
+    def words_copied(self) -> str:
+        return ""
+
     def all_pollers(self, condition: str) -> str:
         return condition
 

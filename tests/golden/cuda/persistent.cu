@@ -38,6 +38,12 @@ static __device__ __forceinline__ void fq_fetch(unsigned long long address, long
 #endif
 }
 
+// Copies a word of global memory to shared memory, behind cp.async.wait_all.
+static __device__ __forceinline__ void fq_copy_word(long long* place, const long long* source) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;"
+        :: "r"((unsigned)__cvta_generic_to_shared(place)), "l"(source) : "memory");
+}
+
 // So many blocks of a multiprocessor at once, or as many as there are threads for, or a part of
 // them, or registers as they come.
 #ifdef FQ_RESIDENT
@@ -177,7 +183,7 @@ FQ_INLINE int fq_wait(
 // The line of the counter of a tile, if its stage has such.
 static __device__ long long fq_counter(const long long* record, long long tile) {
     if (record[12] < 0) return -1;
-    return record[12] + tile / record[6];
+    return record[12] + (unsigned)tile / (unsigned)record[6];
 }
 
 // Counts a tile as done: after its work, not when it was taken.
@@ -201,6 +207,27 @@ static __device__ __noinline__ int fq_wait_one_by_one(
             state |= fq_wait(control, next, target, spin_limit, instruction);
         state = __shfl_sync(0xffffffff, state, 0);
     }
+    return state;
+}
+
+// Waits for a counter of each of the first ``count`` lanes.
+static __device__ int fq_wait_lines(
+    unsigned* control, long long line, unsigned wanted,
+    long long spin_limit, long long instruction, int count, int lane) {
+    int state = 0;
+    // Most waits are over soon.
+    bool mine = lane >= count, reached = false;
+    for (int polls = 0; polls < 1024; polls++) {
+        if (!mine)
+            mine = (int)(fq_read(fq_word(control, line, 0)) - wanted) >= 0;
+        reached = (__all_sync(0xffffffff, mine) != 0);
+        if (reached) break;
+        state = 1;
+        __nanosleep(20);
+    }
+    if (!reached)
+        state = fq_wait_one_by_one(
+            control, line, wanted, spin_limit, instruction, count, lane);
     return state;
 }
 
@@ -275,21 +302,10 @@ static __device__ int fq_wait_all(
                 fq_line = fq_of_its[12] + c_0;
                 fq_wanted = (unsigned)((s_0 < n_0 - c_0 * s_0 ? s_0 : n_0 - c_0 * s_0)) * epoch;
             }
-            // Most waits are over soon.
-            bool fq_mine = fq_at >= fq_all, fq_reached = false;
-            for (int polls = 0; polls < 1024; polls++) {
-                if (!fq_mine)
-                    fq_mine = (int)(fq_read(fq_word(fq_control, fq_line, 0)) - fq_wanted) >= 0;
-                fq_reached = (__all_sync(0xffffffff, fq_mine) != 0);
-                if (fq_reached) break;
-                state = 1;
-                __nanosleep(20);
-            }
             const int fq_left = fq_all - fq_base < 32 ? fq_all - fq_base : 32;
-            if (!fq_reached)
-                state = fq_wait_one_by_one(
-                    fq_control, fq_line, fq_wanted, spin_limit, instruction,
-                    fq_left, lane);
+            const int found = fq_wait_lines(
+                fq_control, fq_line, fq_wanted, spin_limit, instruction, fq_left, lane);
+            if (found) state = found;
         }
     }
     return state;
@@ -468,39 +484,73 @@ extern "C" __global__ void FQ_BOUNDS(256, 8) megakernel4_blur_total_scale_revers
         fq_near[0 + fq_k] = fq_schedule[fq_k];
     const long long* const fq_stages = fq_kept ? fq_near + 0 : fq_schedule;
     __syncthreads();
-    __shared__ ulonglong2 fq_told_bytes_words[3];
+    __shared__ ulonglong2 fq_told_bytes_words[19];
     unsigned char* const fq_told_bytes = (unsigned char*)fq_told_bytes_words;
     long long* const fq_list = (long long*)fq_told_bytes, * const fq_told = fq_list + 2;
     if (fq_lane == 0) {
         fq_list[0] = fq_assigned + fq_next;
         fq_list[1] = fq_assigned + fq_stop;
     }
+    long long* const fq_ahead = fq_list + 6;
+    const long long fq_lists = fq_static ? fq_schedule[2] : 0;
+    if (fq_lists > 1 && fq_lane < 32) {
+        const long long fq_begin = fq_schedule[fq_lists + (int)blockIdx.x];
+        const long long fq_word_0 = fq_schedule[fq_begin + fq_lane];
+        fq_ahead[fq_lane] = fq_stall_seen(fq_control) ? -1 : fq_word_0;
+        if (fq_lane == 0) {
+            fq_list[0] = fq_begin;
+            fq_list[1] = -1;
+        }
+    }
+    __syncthreads();
     for (;;) {
         long long fq_instruction = -1;
         int fq_waited = 0;
         if (fq_lane < 32) {
-            if (fq_lane == 0) {
-                fq_instruction = fq_static
-                    ? (fq_list[0] < fq_list[1] ? fq_schedule[fq_list[0]++] : -1)
-                    : fq_ticket(fq_schedule, fq_control, *fq_epoch);
-                if (fq_stall_seen(fq_control)) fq_instruction = -1;
+            long long fq_entry = -1;
+            const bool fq_listed = fq_list[1] < 0;
+            if (fq_listed) {
+                asm volatile("cp.async.wait_all;" ::: "memory");
+                fq_entry = fq_ahead[fq_lane];
+                fq_instruction = __shfl_sync(0xffffffff, fq_entry, 0);
+            } else {
+                if (fq_lane == 0) {
+                    fq_instruction = fq_static
+                        ? (fq_list[0] < fq_list[1] ? fq_schedule[fq_list[0]++] : -1)
+                        : fq_ticket(fq_schedule, fq_control, *fq_epoch);
+                    if (fq_stall_seen(fq_control)) fq_instruction = -1;
+                }
+                fq_instruction = __shfl_sync(0xffffffff, fq_instruction, 0);
             }
-            fq_instruction = __shfl_sync(0xffffffff, fq_instruction, 0);
             if (fq_instruction >= 0) {
                 const int fq_stage = (int)(fq_instruction >> 40);
                 const long long fq_tile = fq_instruction & ((1ll << 40) - 1);
                 const long long* const fq_record = fq_stages + 8 + 18 * fq_stage;
-                const long long fq_at_0 = fq_tile;
+                const long long fq_at_0 = (unsigned)fq_tile;
                 const long long fq_first_0 = fq_at_0 * fq_record[0];
                 const long long fq_last_0 = min(fq_first_0 + fq_record[0], fq_record[9]) - 1;
+                const long long fq_head = __shfl_sync(0xffffffff, fq_entry, 1);
                 if (fq_lane == 0) {
                     fq_told[2] = fq_first_0;
                     fq_told[3] = fq_last_0;
-                    fq_told[1] = fq_counter(fq_record, fq_tile);
+                    fq_told[1] = fq_listed ? (fq_head >> 8) - 1 : fq_counter(fq_record, fq_tile);
                 }
-                fq_waited = fq_wait_all(
-                    fq_stages, fq_control, *fq_epoch, given_spin_limit,
-                    fq_instruction, fq_record, fq_first_0, fq_last_0, fq_lane);
+                const int fq_count = fq_listed ? (int)(fq_head & 255) : 255;
+                if (fq_listed) {
+                    const long long fq_cursor = __shfl_sync(0xffffffff, fq_lane == 0 ? fq_list[0] : 0, 0) + 2 + (fq_count == 255 ? 0 : fq_count);
+                    fq_copy_word(fq_ahead + fq_lane, fq_schedule + fq_cursor + fq_lane);
+                    if (fq_lane == 0) fq_list[0] = fq_cursor;
+                }
+                if (fq_count != 255) {
+                    const long long fq_listed_wait = __shfl_sync(0xffffffff, fq_entry, (fq_lane + 2) % 32);
+                    fq_waited = fq_wait_lines(
+                        fq_control, fq_listed_wait >> 32, (unsigned)fq_listed_wait * *fq_epoch, given_spin_limit,
+                        fq_instruction, fq_count, fq_lane);
+                } else {
+                    fq_waited = fq_wait_all(
+                        fq_stages, fq_control, *fq_epoch, given_spin_limit,
+                        fq_instruction, fq_record, fq_first_0, fq_last_0, fq_lane);
+                }
                 if (fq_waited >= 2) fq_instruction = -1;
             }
             if (fq_lane == 0) fq_told[0] = fq_instruction;

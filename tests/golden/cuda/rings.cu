@@ -33,8 +33,9 @@ static __device__ __forceinline__ void fq_ring_begin(unsigned long long* barrier
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// The next slot, once it is full.
-static __device__ __forceinline__ const unsigned char* fq_ring_full(const fq_ring& ring) {
+// The slot so many behind the next one, once it is full.
+static __device__ __forceinline__ const unsigned char* fq_ring_full(fq_ring ring, int behind) {
+    ring.count += behind;
     while (!fq_has_turned(ring.barriers + 8 * ring.at(), ring.turn())) {}
     return ring.slots + ring.at() * 4096;
 }
@@ -46,11 +47,12 @@ static __device__ __forceinline__ void fq_ring_free(fq_ring& ring) {
     ring.next();
 }
 
-// Gets the next slot for so many bytes: once it is free, and all but 1 slots before it have
-// been filled.  False if the worker has stopped.
+// Gets the next slot for so many bytes: once it is free, all but 1 slots before it have been
+// filled, and the worker is not counting a tile.  False if the worker has stopped.
 static __device__ __forceinline__ bool fq_ring_fill(
     fq_ring& ring, fq_ring& behind, int& filled, unsigned nbytes, const volatile unsigned* over
 ) {
+    while (over[1]) {}
     if (filled == 2) {
         while (!fq_has_turned(behind.barriers + 8 * behind.at(), behind.turn())) {}
         behind.next();
@@ -86,7 +88,7 @@ static __device__ __forceinline__ void fq_ring_end(fq_ring& behind, int filled) 
 #else
 #define FQ_STREAMS false
 static __device__ void fq_ring_begin(unsigned long long*, int) {}
-static __device__ const unsigned char* fq_ring_full(const fq_ring& ring) { return ring.slots; }
+static __device__ const unsigned char* fq_ring_full(fq_ring ring, int) { return ring.slots; }
 static __device__ void fq_ring_free(fq_ring&) {}
 static __device__ bool fq_ring_fill(
     fq_ring&, fq_ring&, int&, unsigned, const volatile unsigned*
@@ -109,6 +111,27 @@ static __device__ __noinline__ int fq_wait_one_by_one(
             state |= fq_wait(control, next, target, spin_limit, instruction);
         state = __shfl_sync(0xffffffff, state, 0);
     }
+    return state;
+}
+
+// Waits for a counter of each of the first ``count`` lanes.
+static __device__ int fq_wait_lines(
+    unsigned* control, long long line, unsigned wanted,
+    long long spin_limit, long long instruction, int count, int lane) {
+    int state = 0;
+    // Most waits are over soon.
+    bool mine = lane >= count, reached = false;
+    for (int polls = 0; polls < 1024; polls++) {
+        if (!mine)
+            mine = (int)(fq_read(fq_word(control, line, 0)) - wanted) >= 0;
+        reached = (__all_sync(0xffffffff, mine) != 0);
+        if (reached) break;
+        state = 1;
+        __nanosleep(20);
+    }
+    if (!reached)
+        state = fq_wait_one_by_one(
+            control, line, wanted, spin_limit, instruction, count, lane);
     return state;
 }
 
@@ -149,21 +172,10 @@ static __device__ int fq_wait_all(
             const long long* const fq_of_its = fq_stages + 8 + 18 * fq_its_source;
             long long fq_line = fq_of_its[13];
             unsigned fq_wanted = (unsigned)(fq_of_its[3] * fq_of_its[4] * fq_of_its[5]) * epoch;
-            // Most waits are over soon.
-            bool fq_mine = fq_at >= fq_all, fq_reached = false;
-            for (int polls = 0; polls < 1024; polls++) {
-                if (!fq_mine)
-                    fq_mine = (int)(fq_read(fq_word(fq_control, fq_line, 0)) - fq_wanted) >= 0;
-                fq_reached = (__all_sync(0xffffffff, fq_mine) != 0);
-                if (fq_reached) break;
-                state = 1;
-                __nanosleep(20);
-            }
             const int fq_left = fq_all - fq_base < 32 ? fq_all - fq_base : 32;
-            if (!fq_reached)
-                state = fq_wait_one_by_one(
-                    fq_control, fq_line, fq_wanted, spin_limit, instruction,
-                    fq_left, lane);
+            const int found = fq_wait_lines(
+                fq_control, fq_line, fq_wanted, spin_limit, instruction, fq_left, lane);
+            if (found) state = found;
         }
     }
     return state;
@@ -237,15 +249,42 @@ for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_gr
     const long long fq_group_1 = fq_begin_1 + fq_group % fq_many_1;
     const long long fq_id_0 = fq_group_0 * 1 + fq_local_0;
     const long long fq_id_1 = fq_group_1 * 128 + fq_local_1;
+    float stream_ahead_4_0[8];
     // product
     const long long row = 2 * (long long)(int)(long long)fq_id_0;
     float one = 0.0f;
     float other = 0.0f;
     if (stream_ready) {
-        for (int stream_chunk_4 = 0; stream_chunk_4 < (int)a_shape1; stream_chunk_4 += 512) {
-            const unsigned char* const fq_slot = fq_ring_full(fq_slots);
-            const float* const streamed_4_0 = (const float*)(fq_slot + 0);
-            const float* const streamed_4_1 = (const float*)(fq_slot + 2048);
+        for (int stream_chunk_4_2 = 0; stream_chunk_4_2 < (int)a_shape1 / 1024 * 1024; stream_chunk_4_2 += 1024) {
+            #pragma unroll 8
+            for (int ahead_turn_stream_ahead_4 = 0; ahead_turn_stream_ahead_4 < 8; ahead_turn_stream_ahead_4++) {
+                stream_ahead_4_0[ahead_turn_stream_ahead_4] = x[stream_chunk_4_2 + ((int)(long long)fq_local_1 + ahead_turn_stream_ahead_4 * 128)];
+            }
+            for (int stream_slots_4 = stream_chunk_4_2; stream_slots_4 < stream_chunk_4_2 + 1; stream_slots_4++) {
+                const unsigned char* const fq_slot_0 = fq_ring_full(fq_slots, 0);
+                const unsigned char* const fq_slot_1 = fq_ring_full(fq_slots, 1);
+                const float* const streamed_4_0_0 = (const float*)(fq_slot_0 + 0);
+                const float* const streamed_4_1_0 = (const float*)(fq_slot_0 + 2048);
+                const float* const streamed_4_0_1 = (const float*)(fq_slot_1 + 0);
+                const float* const streamed_4_1_1 = (const float*)(fq_slot_1 + 2048);
+                #pragma unroll 4
+                for (int ahead_turn_stream_4_2_0 = 0; ahead_turn_stream_4_2_0 < 4; ahead_turn_stream_4_2_0++) {
+                    one = one + streamed_4_0_0[(int)(long long)fq_local_1 + ahead_turn_stream_4_2_0 * 128] * stream_ahead_4_0[ahead_turn_stream_4_2_0 + 0];
+                    other = other + streamed_4_1_0[(int)(long long)fq_local_1 + ahead_turn_stream_4_2_0 * 128] * stream_ahead_4_0[ahead_turn_stream_4_2_0 + 0];
+                }
+                #pragma unroll 4
+                for (int ahead_turn_stream_4_2_1 = 0; ahead_turn_stream_4_2_1 < 4; ahead_turn_stream_4_2_1++) {
+                    one = one + streamed_4_0_1[(int)(long long)fq_local_1 + ahead_turn_stream_4_2_1 * 128] * stream_ahead_4_0[ahead_turn_stream_4_2_1 + 4];
+                    other = other + streamed_4_1_1[(int)(long long)fq_local_1 + ahead_turn_stream_4_2_1 * 128] * stream_ahead_4_0[ahead_turn_stream_4_2_1 + 4];
+                }
+                fq_ring_free(fq_slots);
+                fq_ring_free(fq_slots);
+            }
+        }
+        for (int stream_chunk_4 = (int)a_shape1 / 1024 * 1024; stream_chunk_4 < (int)a_shape1; stream_chunk_4 += 512) {
+            const unsigned char* const fq_slot_0 = fq_ring_full(fq_slots, 0);
+            const float* const streamed_4_0 = (const float*)(fq_slot_0 + 0);
+            const float* const streamed_4_1 = (const float*)(fq_slot_0 + 2048);
             if (stream_chunk_4 + 512 <= (int)a_shape1) {
                 #pragma unroll 4
                 for (int ahead_turn_stream_4 = 0; ahead_turn_stream_4 < 4; ahead_turn_stream_4++) {
@@ -254,7 +293,6 @@ for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_gr
                 }
             } else {
                 const int stream_rest_4 = stream_chunk_4 + (int)(long long)fq_local_1;
-                #pragma unroll 16
                 for (long long k = (long long)stream_rest_4; k < (long long)(int)a_shape1; k += 128) {
                     one = one + streamed_4_0[(int)k - stream_chunk_4] * x[(int)k];
                     other = other + streamed_4_1[(int)k - stream_chunk_4] * x[(int)k];
@@ -264,7 +302,6 @@ for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_gr
         }
     } else {
         const int stream_rest_4 = (int)(long long)fq_local_1;
-        #pragma unroll 16
         for (long long k = (long long)stream_rest_4; k < (long long)(int)a_shape1; k += 128) {
             one = one + a[(int)row * (int)a_shape1 + (int)k] * x[(int)k];
             other = other + a[((int)row + 1) * (int)a_shape1 + (int)k] * x[(int)k];
@@ -348,10 +385,10 @@ for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_gr
 }
 
     __shared__ unsigned long long fq_ring_barriers[72];
-    __shared__ volatile unsigned fq_ring_over;
+    __shared__ volatile unsigned fq_ring_over[2];  // and whether it counts a tile
     __shared__ bool fq_ring_used;
     if (fq_lane == 0) {
-        fq_ring_over = 0;
+        fq_ring_over[0] = fq_ring_over[1] = 0;
         fq_ring_used = fq_static;
     }
     fq_ring_begin(fq_ring_barriers, fq_lane);
@@ -365,13 +402,15 @@ for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_gr
         if (FQ_STREAMS && fq_static && fq_lane % 32 == 0) {
             fq_ring fq_behind = fq_slots;
             int fq_filled = 0;
-            for (; fq_next < fq_stop && !fq_ring_over; fq_next++) {
-                const long long fq_instruction = fq_schedule[fq_assigned + fq_next];
+            long long fq_following = fq_next < fq_stop ? fq_schedule[fq_assigned + fq_next] : 0;
+            for (; fq_next < fq_stop && !fq_ring_over[0]; fq_next++) {
+                const long long fq_instruction = fq_following;
+                fq_following = fq_schedule[fq_assigned + min(fq_next + 1ll, fq_stop - 1ll)];
                 const int fq_stage = (int)(fq_instruction >> 40);
                 const long long fq_tile = fq_instruction & ((1ll << 40) - 1);
                 const long long* const fq_record = fq_stages + 8 + 18 * fq_stage;
-                const long long fq_at_1 = fq_tile % fq_record[4];
-                const long long fq_at_0 = (fq_tile / fq_record[4]);
+                const long long fq_at_1 = (unsigned)fq_tile % (unsigned)fq_record[4];
+                const long long fq_at_0 = ((unsigned)fq_tile / (unsigned)fq_record[4]);
                 const long long fq_first_0 = fq_at_0 * fq_record[0];
                 const long long fq_last_0 = min(fq_first_0 + fq_record[0], fq_record[9]) - 1;
                 const long long fq_first_1 = fq_at_1 * fq_record[1];
@@ -381,7 +420,7 @@ for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_gr
                     const long long* const fq_operands = fq_stages + fq_record[15];
                     const unsigned long long a_address = *(unsigned long long*)(fq_given + fq_operands[0] + 0);
                     const long long a_shape1 = *(long long*)(fq_given + fq_operands[0] + 2);
-                    fq_fill_0(fq_slots, fq_behind, fq_filled, fq_ring_number, &fq_ring_over, fq_first_0, fq_last_0, fq_first_1, fq_last_1, a_address, a_shape1);
+                    fq_fill_0(fq_slots, fq_behind, fq_filled, fq_ring_number, fq_ring_over, fq_first_0, fq_last_0, fq_first_1, fq_last_1, a_address, a_shape1);
                     break;
                 }
                 }

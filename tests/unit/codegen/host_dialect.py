@@ -295,6 +295,12 @@ class _Workers:
     def poller_broadcast(self, value: str, lane: str) -> str:
         return f"host_value_of({value}, {lane})"
 
+    def copied_word(self, place: str, source: str) -> str:
+        return f"*({place}) = *({source});"
+
+    def words_copied(self) -> str:
+        return ""
+
     def all_pollers(self, condition: str) -> str:
         return f"host_all({condition})"
 

@@ -229,6 +229,12 @@ class MarkerWorkers:
     def poller_broadcast(self, value: str, lane: str) -> str:
         return f"POLLER_BROADCAST({value}, {lane})"
 
+    def copied_word(self, place: str, source: str) -> str:
+        return f"*({place}) = *({source});"
+
+    def words_copied(self) -> str:
+        return ""
+
     def all_pollers(self, condition: str) -> str:
         return f"ALL_POLLERS({condition})"
 

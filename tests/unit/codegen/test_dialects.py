@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import fusionq.codegen
+from fusionq.codegen import queue_layout as q
 from fusionq.codegen.kernel_source import generate
 from fusionq.codegen.opencl import OPENCL_C
 from fusionq.codegen.opencl.reserved import RESERVED
@@ -299,7 +300,8 @@ def test_the_first_of_many_threads_gets_an_instruction_alone() -> None:
     assert "POLLER_BROADCAST(fq_instruction, 0)" in alone
     assert alone.index("fq_told[2] = fq_first_0;") < alone.index("fq_wait_all(")
     assert alone.index("fq_told[1] = fq_counter(") < alone.index("fq_wait_all(")
-    assert "ALL_POLLERS(fq_mine)" in functions(text)["fq_wait_all"]
+    assert "ALL_POLLERS(mine)" in functions(text)["fq_wait_lines"]
+    assert "fq_wait_lines(" in functions(text)["fq_wait_all"]
     assert together.startswith(
         "\n        WORKER_GROUP_BARRIER();\n        fq_instruction = fq_told[0];\n"
     )
@@ -309,6 +311,29 @@ def test_the_first_of_many_threads_gets_an_instruction_alone() -> None:
     published = functions(text)["fq_publish"]
     assert published.lstrip().startswith("RELEASE_FENCE();")
     assert "RELAXED" in published and "fq_add(" in published and "1, RELEASE" not in published
+
+
+class ManyPollers(BlockWorkers):
+    """As many as read the words of a list of instructions at once."""
+
+    pollers = q.LISTED_WORDS
+
+
+def test_waits_that_are_listed_are_not_worked_out() -> None:
+    """A word each of the next instruction is copied before the waits, and read behind them."""
+    text = generate(recorded(), "strict", TWO_CORES, marker_dialect(ManyPollers())).text
+    assert foreign_words(text) == set()
+    head, loop = text.split("    for (;;) {\n")
+    assert "fq_list[1] = -1;" in head and "fq_stall_seen(fq_control) ? -1" in head
+    alone = loop.partition("WORKER_GROUP_BARRIER();")[0]
+    assert not re.search(r"\bBROADCAST|BARRIER", alone)
+    read = alone.index("fq_entry = fq_ahead[fq_lane];")
+    copied = alone.index("*(fq_ahead + fq_lane)")
+    assert read < copied < alone.index("fq_wait_lines(") < alone.index("fq_wait_all(")
+    assert f"if (fq_count != {q.BY_FORMS}) {{" in alone
+    assert "fq_told[1] = fq_listed ? (fq_head >> 8) - 1 : fq_counter(" in alone
+    few = generate(recorded(), "strict", TWO_CORES, BLOCKS).text
+    assert "fq_listed" not in few and "fq_ahead" not in few
 
 
 def test_only_their_callers_choose_a_dialect() -> None:

@@ -225,8 +225,9 @@ def test_rings_are_for_work_groups_of_one_size() -> None:
     ]
 
 
+@pytest.mark.parametrize("together", [1, 2])
 @pytest.mark.parametrize("width", [1, 127, 128, 1000, 1024, 1025, 2048, 2176, 5000])
-def test_loops_over_slots_do_what_the_loops_did(width: int) -> None:
+def test_loops_over_slots_do_what_the_loops_did(width: int, together: int) -> None:
     """The slots replaced by the rows that they are filled with."""
     rows = 6
     rng = np.random.default_rng(width)
@@ -238,16 +239,26 @@ def test_loops_over_slots_do_what_the_loops_did(width: int) -> None:
     assert streams is not None
     (loops,) = streams.loops.values()
     kernel = body.codes[0].kernel
-    made, kept = streamed(kernel, loops, SLOT, SIZE)
-    slots = {one.kept(k): (one, row) for one in loops for k, row in enumerate(one.rows)}
+    made, kept = streamed(kernel, loops, SLOT, SIZE, together)
+    numbers = [None, *(range(together) if together > 1 else ())]
+    slots = {
+        one.kept(k, slot): (one, row, slot)
+        for one in loops for k, row in enumerate(one.rows) for slot in numbers
+    }  # fmt: skip
     assert {array.name for array in kept} == set(slots)
+    ahead = [array for array in made.arrays if array.name.startswith("stream_ahead_")]
+    assert [array.shape for array in ahead] == [(16,)] * (together - 1), "the vector's values"
 
     def expr(e: Expr) -> Expr:
         if e == Var(BOOL, READY):
             return Const(BOOL, True)
         if isinstance(e, Load) and e.array in slots:
-            one, row = slots[e.array]
-            at = Binary(INT64, "add", Var(INT64, one.chunk()), e.indices[0])
+            one, row, slot = slots[e.array]
+            begin: Expr = Var(INT64, one.chunk())
+            if slot is not None:
+                columns = Const(INT64, slot * one.columns(SLOT, SIZE))
+                begin = Binary(INT64, "add", Var(INT64, one.together()), columns)
+            at = Binary(INT64, "add", begin, e.indices[0])
             return Load(e.type, row.array, (*row.indices, at))
         return e
 
