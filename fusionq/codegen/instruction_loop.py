@@ -86,7 +86,8 @@ def _by_the_first_lane(
     ends = [f"fq_{end}_{d}" for d in range(dims) for end in ("first", "last")]
     counter = "fq_counter(fq_record, fq_tile)"
     if listed:
-        counter = f"fq_listed ? (fq_head >> {q.COUNT_BITS}) - 1 : {counter}"
+        of_list = f"({c.int64})(({c.uint32})fq_head >> {q.COUNT_BITS}) - 1"
+        counter = f"fq_listed ? {of_list} : {counter}"
         wait = _listed_or(c, wait, listed)
     awaited = [
         "if (fq_instruction >= 0) {",
@@ -141,7 +142,8 @@ def _by_the_first_lane(
 
 
 def _head(c: QueueWords) -> list[str]:
-    """The word of an instruction's list that says how many waits it has, and what counts it."""
+    """The word of an instruction's list that says how many waits it has, what counts it, and where
+    the next one's words are."""
     return [f"const {c.int64} fq_head = {c.workers.poller_broadcast('fq_entry', '1')};"]
 
 
@@ -149,15 +151,13 @@ def _listed_or(c: QueueWords, wait: Sequence[str], listed: Sequence[str]) -> lis
     """The waits of an instruction, by the list if there is one, or else by ``wait``."""
     i64, broadcast = c.int64, c.workers.poller_broadcast
     own = broadcast("fq_entry", f"(fq_lane + {q.LISTED_WAITS}) % {q.LISTED_WORDS}")
-    cursor = broadcast("fq_lane == 0 ? fq_list[0] : 0", "0")
-    length = f"{q.LISTED_WAITS} + (fq_count == {q.BY_FORMS} ? 0 : fq_count)"
     mask = (1 << q.COUNT_BITS) - 1
+    behind = f"fq_schedule + (fq_head >> {q.LINE_SHIFT}) + fq_lane"
+    copied = c.workers.copied_word("fq_ahead + fq_lane", behind)
     return [
         f"const int fq_count = fq_listed ? (int)(fq_head & {mask}) : {q.BY_FORMS};",
         "if (fq_listed) {",
-        f"    const {i64} fq_cursor = {cursor} + {length};",
-        f"    {c.workers.copied_word('fq_ahead + fq_lane', 'fq_schedule + fq_cursor + fq_lane')}",
-        "    if (fq_lane == 0) fq_list[0] = fq_cursor;",
+        f"    {copied}",
         "}",
         f"if (fq_count != {q.BY_FORMS}) {{",
         f"    const {i64} fq_listed_wait = {own};",
@@ -199,10 +199,7 @@ def told_memory(c: QueueWords, dims: int, records: bool, listed: bool) -> str:
             f"    const {c.int64} fq_begin = {place};",
             f"    const {c.int64} fq_word_0 = fq_schedule[fq_begin + fq_lane];",
             "    fq_ahead[fq_lane] = fq_stall_seen(fq_control) ? -1 : fq_word_0;",
-            "    if (fq_lane == 0) {",
-            "        fq_list[0] = fq_begin;",
-            "        fq_list[1] = -1;",
-            "    }",
+            "    if (fq_lane == 0) fq_list[1] = -1;",
             "}",
             f"{c.workers.barrier};",
         ]

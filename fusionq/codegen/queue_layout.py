@@ -10,12 +10,13 @@ instruction is the stage's number above bit ``TILE_BITS`` and the tile's below, 
 the last dimension fastest.
 
 Where the waits of few instructions are listed, as workers of many lanes want it, ``STATIC`` is the
-place behind the assignment where for each worker the place of its own list stands.  A list has for
-each instruction ``LISTED_WAITS`` words and one for each of its waits, and ends with -1: the
-instruction; from bit ``COUNT_BITS`` on one more than the line of the counter that counts its tile,
-and below that how many waits it has, or ``BY_FORMS`` where these are too many to be listed; of a
-wait the line from bit ``LINE_SHIFT`` on, and below that how many tiles count there in a launch.  A
-worker reads ``LISTED_WORDS`` at once, so that many follow the last list.
+place behind the assignment where for each worker the place of its own list stands.  A list has
+``LISTED_WAITS`` words for each instruction and one for each of its waits, and ends with -1: the
+instruction; from bit ``LINE_SHIFT`` on the place of the next one's words, from bit ``COUNT_BITS``
+on one more than the line of the counter that counts its tile, and below that how many waits it has,
+or ``BY_FORMS`` where these are too many to be listed; of a wait the line from bit ``LINE_SHIFT``
+on, and below that how many tiles count there in a launch.  A worker reads ``LISTED_WORDS`` at once,
+so that many follow the last list.
 
 What differs from stage to stage stands in the records, so that the code does not grow with their
 number.

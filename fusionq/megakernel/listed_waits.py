@@ -40,9 +40,11 @@ def listed_waits(
     tile: Integers,
     starts: Integers,
     assigned: Integers,
-) -> tuple[Integers, Integers]:
-    """Where each worker's list begins, and all lists; ``stage`` and ``tile``: the instructions in
-    order, ``starts`` and ``assigned``: the workers' positions in that order."""
+    place: int,
+) -> Integers:
+    """Where each worker's list begins, and all lists, which stand at ``place`` of the schedule;
+    ``stage`` and ``tile``: the instructions in order, ``starts`` and ``assigned``: the workers'
+    positions in that order."""
     found = [_of_stage(stages, k, waits[k], counters) for k in range(len(stages))]
     first = np.cumsum([0, *(one.tiles for one in stages)])
     count = np.concatenate([one.count for one in found])
@@ -56,16 +58,18 @@ def listed_waits(
     worker = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     # Behind the last instruction of each worker there is a word that says so.
     ends = np.cumsum(own + q.LISTED_WAITS)
+    place += len(starts) - 1
     at = ends - own - q.LISTED_WAITS + worker
     begins = np.concatenate([[0], ends])[starts[:-1]] + np.arange(len(starts) - 1)
     total = int(ends[-1]) + len(starts) - 1 if len(ends) else len(starts) - 1
     lists = np.full(total + q.LISTED_WORDS, -1, np.int64)
     lists[at] = stage << q.TILE_BITS | tile
-    lists[at + 1] = (counter[row] + 1) << q.COUNT_BITS | count[row]
+    lists[at + 1] = (place + ends + worker) << q.LINE_SHIFT
+    lists[at + 1] |= (counter[row] + 1) << q.COUNT_BITS | count[row]
     for k in range(words.shape[1]):
         some = own > k
         lists[at[some] + q.LISTED_WAITS + k] = words[row[some], k]
-    return begins, lists
+    return np.concatenate([place + begins, lists])
 
 
 def _of_stage(

@@ -282,9 +282,9 @@ def _order_of(
     starts, assigned = assigned_lists(stage, tiling, workers, work)
     words = _words(body, stages, counters, stage, tile, starts, assigned, workers)
     if few and workers > 1 and len(starts) and len(stage) <= MOST_LISTED:
-        begins, lists = listed_waits(stages, waits, counters, stage, tile, starts, assigned)
-        words[q.STATIC] = len(words)
-        words = np.concatenate([words, len(words) + len(begins) + begins, lists])
+        place = words[q.STATIC] = len(words)
+        lists = listed_waits(stages, waits, counters, stage, tile, starts, assigned, place)
+        words = np.concatenate([words, lists])
     words[q.GIVEN] = lines
     lines += workers * q.table_lines(operands_of(body).count, control_line)
     order = _Order(counters, lines, stage, tile, starts, assigned, words)

@@ -497,10 +497,7 @@ extern "C" __global__ void FQ_BOUNDS(256, 8) megakernel4_blur_total_scale_revers
         const long long fq_begin = fq_schedule[fq_lists + (int)blockIdx.x];
         const long long fq_word_0 = fq_schedule[fq_begin + fq_lane];
         fq_ahead[fq_lane] = fq_stall_seen(fq_control) ? -1 : fq_word_0;
-        if (fq_lane == 0) {
-            fq_list[0] = fq_begin;
-            fq_list[1] = -1;
-        }
+        if (fq_lane == 0) fq_list[1] = -1;
     }
     __syncthreads();
     for (;;) {
@@ -533,13 +530,11 @@ extern "C" __global__ void FQ_BOUNDS(256, 8) megakernel4_blur_total_scale_revers
                 if (fq_lane == 0) {
                     fq_told[2] = fq_first_0;
                     fq_told[3] = fq_last_0;
-                    fq_told[1] = fq_listed ? (fq_head >> 8) - 1 : fq_counter(fq_record, fq_tile);
+                    fq_told[1] = fq_listed ? (long long)((unsigned)fq_head >> 8) - 1 : fq_counter(fq_record, fq_tile);
                 }
                 const int fq_count = fq_listed ? (int)(fq_head & 255) : 255;
                 if (fq_listed) {
-                    const long long fq_cursor = __shfl_sync(0xffffffff, fq_lane == 0 ? fq_list[0] : 0, 0) + 2 + (fq_count == 255 ? 0 : fq_count);
-                    fq_copy_word(fq_ahead + fq_lane, fq_schedule + fq_cursor + fq_lane);
-                    if (fq_lane == 0) fq_list[0] = fq_cursor;
+                    fq_copy_word(fq_ahead + fq_lane, fq_schedule + (fq_head >> 32) + fq_lane);
                 }
                 if (fq_count != 255) {
                     const long long fq_listed_wait = __shfl_sync(0xffffffff, fq_entry, (fq_lane + 2) % 32);

@@ -331,7 +331,8 @@ def test_waits_that_are_listed_are_not_worked_out() -> None:
     copied = alone.index("*(fq_ahead + fq_lane)")
     assert read < copied < alone.index("fq_wait_lines(") < alone.index("fq_wait_all(")
     assert f"if (fq_count != {q.BY_FORMS}) {{" in alone
-    assert "fq_told[1] = fq_listed ? (fq_head >> 8) - 1 : fq_counter(" in alone
+    assert "fq_told[1] = fq_listed ? " in alone and " : fq_counter(" in alone
+    assert "fq_list[0]++" in alone and alone.count("fq_list[0]") == 2, "where there is no list"
     few = generate(recorded(), "strict", TWO_CORES, BLOCKS).text
     assert "fq_listed" not in few and "fq_ahead" not in few
 

@@ -41,8 +41,10 @@ def lists_of(made: Schedule) -> list[list[tuple[int, int, int, dict[int, int] | 
                 }
                 assert len(lines) <= count
                 at += count
+            assert head >> q.LINE_SHIFT == at, "where the next one's words are"
             tile = instruction & (1 << q.TILE_BITS) - 1
-            of_worker.append((instruction >> q.TILE_BITS, tile, (head >> q.COUNT_BITS) - 1, lines))
+            line = (head & (1 << q.LINE_SHIFT) - 1) >> q.COUNT_BITS
+            of_worker.append((instruction >> q.TILE_BITS, tile, line - 1, lines))
         found.append(of_worker)
     assert len(words) >= at + q.LISTED_WORDS, "a worker reads that many at once"
     return found
