@@ -255,6 +255,13 @@ def scaled_sum(item: fq.NdItem, weights, a, b):
         b[k] = a[k] * total * np.float32(weights[k])
 
 
+@fq.kernel
+def reverse_by_groups(item: fq.NdItem, a, b):
+    """By work-groups of another size than those that have written ``a``, which do not do it."""
+    i = item.get_global_id(0)
+    b[i] = a[a.shape[0] - 1 - i]
+
+
 def sums_text(count: int, weights: object, a: object, b: object) -> str:
     """The text of a persistent kernel of so many stages."""
     with (
@@ -263,7 +270,7 @@ def sums_text(count: int, weights: object, a: object, b: object) -> str:
     ):
         for _ in range(count // 2):
             queue.submit(scaled_sum, fq.NdRange(128, 128), weights, a, b)
-            queue.submit(reverse, 4096, b, a)
+            queue.submit(reverse_by_groups, fq.NdRange(4096, 256), b, a)
     (kernel,) = backend.kernels
     assert backend.resources[kernel.name, "sm_90"].spill_stores <= 64
     return generated(kernel, "strict", TARGET).text
