@@ -89,6 +89,10 @@ ASSUMED: dict[str, Assumption] = {
         1 << 14, 1 << 14, "0.1 to 0.3 ns an idle item, a launch of 5 to 8 µs: two cores of an EPYC "
         "(Zen 5), November 2026"
     ),
+    "free_streams": Assumption(
+        8, 8, "sums over rows of memory: 15 GB/s of 8, 11 of 16, 8 of 32, 4 of 4,096, two cores of "
+        "an EPYC (Zen 3), November 2026; not asked for on GPUs"
+    ),
     "launch_masked_items": Assumption(
         4096, 4096, "256 stores of vectors of 20 ns (masked_store_seconds) are 5 µs; not asked for "
         "on GPUs"

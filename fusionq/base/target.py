@@ -397,6 +397,9 @@ class Target:
     launch_idle_items: int
     """Work-items of a compute unit that take as long as a launch to find nothing to do between two
     barriers."""
+    free_streams: int
+    """Streams of memory, planes of arrays that a launch reads or writes at once, that take no more
+    time than fewer; the bandwidth of more falls with the square root of how many there are."""
     launch_masked_items: int
     """Work-items whose stores under masks take no longer than a launch, where there are no
     registers for masks (``DeviceInfo.masks_vectors``)."""

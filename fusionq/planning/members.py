@@ -17,6 +17,7 @@ from fusionq.passes.local_memory import launched_bytes
 from fusionq.planning.cost import Work
 from fusionq.planning.item_work import item_work
 from fusionq.planning.known_values import sizes_of
+from fusionq.planning.memory_streams import MemoryStreams
 from fusionq.planning.work import operations, work_of
 
 
@@ -68,6 +69,7 @@ class Members:
         self._kinds: dict[int, _Counted] = {}
         self._works: dict[Hashable, _Counted] = {}
         self._memory: dict[tuple[int, int], tuple[int, int]] = {}
+        self._streams = MemoryStreams(questions, target)
         self.numbers: list[int] = []
         self.private_bytes = 0
         """Of the private arrays of a work-item, for all of them."""
@@ -97,6 +99,8 @@ class Members:
         """Undo the last ``add``."""
         questions = self._questions
         s = self.numbers.pop()
+        if len(self._streams) > len(self.numbers):
+            self._streams.remove_last()
         kind = questions.kind(s)
         local, private = self._memory_taken(s)
         self.local_bytes -= local
@@ -118,6 +122,13 @@ class Members:
             ir, local = submission.ir, local_range(submission)
             taken[kind] = launched_bytes(ir, local, self._target.device), private_bytes(ir)
         return taken[kind]
+
+    @property
+    def streams(self) -> MemoryStreams:
+        """The streams of memory that they read and write."""
+        for s in self.numbers[len(self._streams) :]:
+            self._streams.add(s)
+        return self._streams
 
     @property
     def different(self) -> list[Submission]:

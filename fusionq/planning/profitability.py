@@ -59,10 +59,13 @@ def unprofitable(
             return None
     elif space.mode != "linear" and any(local_range(s) is not None for s in submissions):
         return None
-    elif alike and space.local_range is None:
-        if not masked():
+    elif space.local_range is None:
+        if wanted == "profitable":
+            reason = _many_streams(members, target, validity)
+        if alike and reason is None and not masked():
             return None  # whole groups of one dimension find out that they have nothing to do
-    elif wanted == "profitable":
+    whole = alike and space.local_range is None
+    if reason is None and wanted == "profitable" and not (threads or whole):
         reason = _slow_shape(members, space, target)
     if reason is None:
         times = 1.0 if wanted == "profitable" else MARGIN
@@ -80,6 +83,24 @@ def unprofitable(
         return None
     remedy = _ASK if wanted == "profitable" else _REQUIRE
     return f"{reason}; {remedy}"
+
+
+def _many_streams(members: Members, target: Target, validity: ListValidity) -> str | None:
+    """Why one launch for all of ``members``, whose streams of memory are more than prefetchers
+    follow, takes longer than a launch each; of which sizes that is not so, ``validity``
+    remembers."""
+    streams = members.streams
+    if streams.count <= target.free_streams or streams.joined <= MARGIN * streams.apart:
+        return None
+    if members.memory_bytes > target.cache_bytes:
+        return (
+            f"one launch would read and write {streams.count} streams of memory beyond the caches, "
+            f"which is predicted to take {streams.joined / streams.apart:.1f} times as long as a "
+            "launch each"
+        )
+    for extent in sorted(set().union(*map(_extents, members.different))):
+        validity.demand_between(extent, 0, size_order(extent, bits=2)[1])
+    return None
 
 
 def is_slow_shape(members: Members, space: ItemSpace, target: Target, wanted: Wanted) -> bool:
