@@ -275,32 +275,27 @@ def _is_in(place: Path, places: tuple[str, ...]) -> bool:
     return any(place.is_relative_to(one) for one in places)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _frozen(request: pytest.FixtureRequest) -> None:
-    """Some tests collect garbage to see what dies.  What the suite itself is made of, and what
-    modules have left, does not, and would cost each of them a walk through it."""
-    if _is_in(_place(request.path), COLLECTING):
-        gc.collect()
-        gc.freeze()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _vfork() -> Iterator[None]:
-    """dpctl, once imported, has child processes begin as forks, for debuggers: that copies the page
-    tables of all that the suite has in memory, 20 ms each, and the device's runtime gets ready."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(subprocess, "_USE_VFORK", True, raising=False)
-        yield
-
-
 @pytest.fixture(scope="session", autouse=True)
-def _no_disk_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The suite neither reads nor fills the user's disk cache; child processes neither.  Tests of
-    what is on disk switch on one of their own: what the others write is not read again."""
+def _alike_on_all_machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What becomes of a list depends on no machine's speed, on nothing else that runs there, and on
+    no earlier run; nor in child processes, as far as the environment says it.
+
+    The suite neither reads nor fills the user's disk cache: tests of what is on disk switch on one
+    of their own.  Planning takes as long as it takes.  Halos that are asked for are computed anew
+    whatever the device was measured to cost, and what the cost model chooses is by what it assumes.
+    What ``auto`` chooses is the cost model's: tests of trials switch them on.
+    """
+    from fusionq.execution import device_costs
+    from fusionq.planning import overlap_choice
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FUSIONQ_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("FUSIONQ_CACHE", "off")
         patch.delenv("FUSIONQ_CACHE_SIZE", raising=False)
+        patch.setenv("FUSIONQ_PLANNING_SECONDS", "inf")
+        patch.setenv("FUSIONQ_ADAPT", "0")
+        patch.setattr(overlap_choice, "MOST_LONGER", float("inf"))
+        patch.setattr(device_costs, "measured_target", lambda backend: backend.target)
         yield
 
 
@@ -324,17 +319,27 @@ def _kept_device_programs(request: pytest.FixtureRequest) -> Iterator[DeviceProg
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _optimised_programs(
+def _set_up_module(
     request: pytest.FixtureRequest, _kept_device_programs: DevicePrograms | None
 ) -> Iterator[None]:
-    """Whether the programs of a module are compiled as users' are."""
-    if _kept_device_programs is None:
+    """What differs by module; one fixture, since pytest asks for each before each test.
+
+    Some tests collect garbage to see what dies: what the suite itself is made of, and what modules
+    have left, does not, and would cost each of them a walk through it.  dpctl, once imported, has
+    child processes begin as forks, for debuggers: that copies the page tables of all that the suite
+    has in memory, 20 ms each, and the device's runtime gets ready.  Programs are compiled as users'
+    are or without optimisation.
+    """
+    if _is_in(_place(request.path), COLLECTING):
+        gc.collect()
+        gc.freeze()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess, "_USE_VFORK", True, raising=False)
+        if _kept_device_programs is not None:
+            is_nightly = settings.get_current_profile_name() == "nightly"
+            optimised = is_nightly or not _is_of_the_host(_place(request.path))
+            patch.setattr(_kept_device_programs, "optimised", optimised)
         yield
-        return
-    is_nightly = settings.get_current_profile_name() == "nightly"
-    _kept_device_programs.optimised = is_nightly or not _is_of_the_host(_place(request.path))
-    yield
-    _kept_device_programs.optimised = True
 
 
 @pytest.fixture
@@ -363,43 +368,6 @@ def disk_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("FUSIONQ_CACHE_DIR", str(folder))
     monkeypatch.setenv("FUSIONQ_CACHE", "on")
     return folder
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _as_long_as_planning_takes() -> Iterator[None]:
-    """What becomes of a list depends on no machine's speed, nor in child processes."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FUSIONQ_PLANNING_SECONDS", "inf")
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _overlap_as_asked_for() -> Iterator[None]:
-    """Halos that are asked for are computed anew whatever the device was measured to cost."""
-    from fusionq.planning import overlap_choice
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(overlap_choice, "MOST_LONGER", float("inf"))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _costs_are_assumed() -> Iterator[None]:
-    """What the cost model chooses depends on no machine's speed, nor on what else runs there."""
-    from fusionq.execution import device_costs
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(device_costs, "measured_target", lambda backend: backend.target)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _no_trials() -> Iterator[None]:
-    """What ``auto`` chooses is the cost model's, nor in child processes do times decide; tests of
-    trials switch them on."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FUSIONQ_ADAPT", "0")
-        yield
 
 
 @pytest.fixture
