@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,12 +93,23 @@ DIFFERENT: dict[str, Program | tuple[Program, Program]] = {
 }
 
 
+_OF_BASE: dict[str, Any] = {}
+
+
+def base_result(queue: fq.FusionQueue) -> Any:
+    """What ``BASE`` gives without a cache, once for each device."""
+    device = queue.device.name
+    if device not in _OF_BASE:
+        _OF_BASE[device] = without_cache(BASE, queue).out
+    return _OF_BASE[device]
+
+
 @pytest.mark.parametrize("what", DIFFERENT)
 def test_what_the_key_holds(what: str, queue: fq.FusionQueue) -> None:
     different = DIFFERENT[what]
     programs = (BASE, different) if isinstance(different, Program) else different
-    expected = [without_cache(program, queue).out for program in programs]
-    for outcome in ("miss", "disk", "disk"):
+    expected = [base_result(queue) if p is BASE else without_cache(p, queue).out for p in programs]
+    for outcome in ("miss", "disk"):
         for program, out in zip(programs, expected, strict=True):
             forget()
             ran = run(program, queue)
