@@ -52,6 +52,7 @@ def one(own: Background, submissions: tuple[Submission, ...], queue: fq.FusionQu
     return job
 
 
+@pytest.mark.slow
 def test_what_the_program_may_wait_for_is_no_bound_of_the_worker(own, monkeypatch) -> None:
     monkeypatch.setenv("FUSIONQ_PLANNING_SECONDS", "0")
     submissions, queue = captured()

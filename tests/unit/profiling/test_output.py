@@ -256,6 +256,7 @@ def test_the_command(sycl_queue: fq.FusionQueue, tmp_path: Path) -> None:
     assert (tmp_path / "t.png").stat().st_size > 5000
 
 
+@pytest.mark.slow
 def test_the_command_needs_a_script(tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "fusionq", "profile", "nowhere.py"],

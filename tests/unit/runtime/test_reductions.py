@@ -186,6 +186,7 @@ def scaled(item: fq.Item, a, total, out):
     out[i] = a[i] / total[0]
 
 
+@pytest.mark.slow
 def test_every_strategy_gives_the_same_bits(target):
     """A sum of products that are made in the same list, which scales something: the producer fuses
     with the reduction, whose temporary then takes no memory."""
