@@ -117,7 +117,7 @@ COLLECTING = (
 COLLECTED = (20_000, 20, 50)
 """When garbage is collected: rarely, since Hypothesis is told of each time."""
 
-EXAMPLES = {"ci": 7, "nightly": 2800}
+EXAMPLES = {"dev": 3, "ci": 7, "nightly": 2800}
 """Profiles of Hypothesis: how many of a hundred examples that a test asks for it gets.  Those of
 ``nightly`` are new each time, the others' the same: there Hypothesis does not mix in constants that
 it finds in the modules imported so far, which differ by what a worker ran before."""
@@ -146,7 +146,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Without ``--hypothesis-profile`` the profile is ``ci``."""
+    """Without ``--hypothesis-profile`` the profile is ``ci``, and ``dev`` in the fast loop."""
     if hasattr(config, "cache"):
         keep_bytecode(config.cache.mkdir("bytecode"))
     if config.getoption("--processor-seconds"):
@@ -154,7 +154,7 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(*COLLECTED)
     gc.disable()  # of what is collected, all stays
     if not config.getoption("--hypothesis-profile"):
-        settings.load_profile("ci")
+        settings.load_profile("dev" if _is_fast_loop(config) else "ci")
     if settings().derandomize:
         providers.is_local_module_file = lambda path: False
 

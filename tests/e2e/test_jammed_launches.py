@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusionq as fq
@@ -16,6 +16,7 @@ from fusionq.kernels.library import Array
 from fusionq.planning import jammed_launches
 from tests.e2e.against_reference import run
 from tests.e2e.kernels_from_text import from_text
+from tests.property.running import examples
 
 SHAPES = ((1, 1, 1), (3, 5, 2), (8, 7, 16), (9, 1, 17), (10, 6, 33), (33, 3, 5), (64, 8, 32))
 """Rows, length of the sums, columns."""
@@ -338,7 +339,7 @@ AROUND = (
 )
 
 
-@settings(max_examples=15)
+@examples(150)
 @given(
     OPERATIONS, st.sampled_from(AROUND), st.integers(1, 21), st.integers(1, 5), st.integers(0, 9)
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusionq as fq
@@ -18,6 +18,7 @@ from fusionq.kernels.library import Array
 from fusionq.planning import row_vector_launches
 from tests.e2e import against_reference
 from tests.e2e.kernels_from_text import from_text
+from tests.property.running import examples
 
 COLUMNS = (1, 15, 16, 17, 130, 256, 257, 383, 400, 1000)
 
@@ -352,7 +353,7 @@ AROUND = (
 
 
 @pytest.mark.slow
-@settings(max_examples=15)
+@examples(150)
 @given(LINES, st.sampled_from(AROUND), st.integers(1, 5), st.integers(1, 700), st.integers(0, 9))
 def test_random_bodies(
     queue: fq.FusionQueue, lines: list[str], around: str, rows: int, columns: int, limit: int
