@@ -27,8 +27,11 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     forget()
 
 
-def forget() -> None:
-    """Forget all but what is on disk, as a new process of the same code."""
+def forget(queue: fq.FusionQueue | None = None) -> None:
+    """Forget all but what is on disk, as a new process of the same code; what the ``queue`` keeps,
+    too, whose launches serve lists of their structure."""
+    if queue is not None:
+        queue._state.launcher.cache.clear()
     PLANS.clear()
     admission._checked.clear()
     disk._store.cache_clear()

@@ -164,7 +164,7 @@ def test_what_the_key_does_not_hold(what: str, queue: fq.FusionQueue, nothing_is
 
 def test_in_memory_goes_before_disk(queue: fq.FusionQueue) -> None:
     assert [run(BASE, queue).cache for _ in range(3)] == ["miss", "memory", "memory"]
-    forget()
+    forget(queue)
     assert [run(BASE, queue).cache for _ in range(3)] == ["disk", "memory", "memory"]
 
 

@@ -63,7 +63,7 @@ def test_the_same_from_everywhere(what: str, target_queue: fq.FusionQueue) -> No
     program = PROGRAMS[what]
     at_once = run(program_in(program, "<here>"), target_queue)
     in_memory = run(program_in(program, "<here>"), target_queue)
-    forget()
+    forget(target_queue)
     on_disk = run(program_in(program, "<here>"), target_queue)
     assert [ran.cache for ran in (at_once, in_memory, on_disk)] == ["miss", "memory", "disk"]
     assert without_times(in_memory.report) == without_times(at_once.report)
