@@ -15,7 +15,7 @@ DIRECTORIES = ("unit", "conformance")
 """Whose tests the fast loop runs: those of one module or package, and what every backend does."""
 
 SAMPLED = ("e2e",)
-"""Of whose files the fast loop runs few tests."""
+"""Of each of whose files the fast loop runs a test."""
 
 RULES = (
     "e2e/test_api_page.py",
@@ -102,8 +102,8 @@ ELSEWHERE = ("sycl", "far", "cuda", "dpex", None)
 SETS = 2
 """How many of a test's sets of parameters the fast loop runs on each backend; of few tests one."""
 
-FEW = 2
-"""How many tests of a file are few."""
+FEW, FEWEST = 2, 1
+"""How many tests of a costly file, and of each other directory's file, it runs."""
 
 
 @cache
@@ -113,11 +113,13 @@ def is_slow(place: Path) -> bool:
 
 
 @cache
-def is_sampled(place: Path) -> bool:
-    """Whether it runs few of them."""
+def few_of(place: Path) -> int | None:
+    """How many tests of the file it runs, if not all."""
     if any(map(place.is_relative_to, RULES)):
-        return False
-    return any(map(place.is_relative_to, (*SAMPLED, *COSTLY)))
+        return None
+    if any(map(place.is_relative_to, SAMPLED)):
+        return FEWEST
+    return FEW if any(map(place.is_relative_to, COSTLY)) else None
 
 
 def slow_ones(items: Iterable[pytest.Item], tests: Path) -> set[pytest.Item]:
@@ -135,9 +137,10 @@ def slow_ones(items: Iterable[pytest.Item], tests: Path) -> set[pytest.Item]:
             functions = files.setdefault(place, {}).setdefault(item.nodeid.partition("[")[0], {})
             functions.setdefault(id(backend), []).append(item)
     for place, named in files.items():
-        few = is_sampled(place)
-        kept = spread(list(named.values()), FEW) if few else list(named.values())
-        of_each = [spread(sets, 1 if few else SETS) for each in kept for sets in each.values()]
+        few = few_of(place)
+        kept = list(named.values()) if few is None else spread(list(named.values()), few)
+        most = SETS if few is None else 1
+        of_each = [spread(sets, most) for each in kept for sets in each.values()]
         every = [item for each in named.values() for sets in each.values() for item in sets]
         slow |= set(every) - {item for sets in of_each for item in sets}
     return slow

@@ -345,6 +345,7 @@ def test_a_device_is_measured() -> None:
     assert costs.serial_slowdown == backend.target.costs.serial_slowdown
 
 
+@pytest.mark.slow
 def test_a_slow_device_is_measured_with_few_work_items(monkeypatch: pytest.MonkeyPatch) -> None:
     """The interpreter, which takes microseconds for a work-item."""
     monkeypatch.setattr(cost_measurement, "_LONGEST", 0.005)

@@ -87,6 +87,7 @@ def test_bad_use_exits_with_2(arguments: tuple[str, ...], complaint: str) -> Non
     assert complaint in re.sub(r"\x1b\[[0-9;]*m", "", out + err)
 
 
+@pytest.mark.slow
 def test_python_dash_m() -> None:
     command = [sys.executable, "-m", "fusionq", "bench", "--list"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

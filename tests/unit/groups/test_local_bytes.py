@@ -43,6 +43,7 @@ def arrays(n):
     return np.ones(n), np.zeros(n)
 
 
+@pytest.mark.slow
 def test_a_group_that_takes_more_than_there_is_is_refused_at_submit():
     a, b = (fq.Buffer(x) for x in arrays(GROUP))
     with fq.FusionQueue("reference") as queue:

@@ -338,6 +338,7 @@ def test_an_interrupted_submission_is_not_in_the_list(queue, monkeypatch):
     assert a.numpy().tolist() == [4, 5, 6, 7, 8, 9, 10, 11]
 
 
+@pytest.mark.slow
 def test_random_lists_that_begin_alike():
     """Whatever is known of lists, each submission runs once and in order."""
     chance = random.Random(7)
