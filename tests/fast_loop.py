@@ -78,8 +78,10 @@ COSTLY = (
     "unit/runtime/test_members.py",
     "unit/runtime/test_other_memory.py",
     "unit/runtime/test_reductions.py",
+    "unit/runtime/test_resized_launches.py",
     "unit/sycl/test_backend.py",
     "unit/sycl/test_groups_of_broadcasts.py",
+    "unit/test_internals_page.py",
 )
 """Files whose tests would take more than 1.5 seconds of a processor together, as
 ``pytest -m "not slow" --processor-seconds`` prints: few tests of each, too."""
