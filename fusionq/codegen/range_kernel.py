@@ -8,6 +8,7 @@ from itertools import chain
 
 from fusionq.base.target import FloatMode
 from fusionq.codegen.along_rows import along_rows
+from fusionq.codegen.clamped_loops import with_clamped_loops
 from fusionq.codegen.device_source import DeviceSource
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.early_loads import with_early_loads
@@ -82,7 +83,11 @@ def _code(kernel: Kernel, body: Body, dialect: Dialect) -> _Code:
     if kernel.row_lanes is not None:
         kernel = along_rows(kernel)
         body = kernel.body
-    body = dialect.unit.prepared(flatten_blocks(body))
+    body = flatten_blocks(body)
+    if dialect.vectors is None:
+        kernel = with_clamped_loops(kernel, body)
+        body = kernel.body
+    body = dialect.unit.prepared(body)
     if dialect.vectors is None:
         kernel = with_peeled_loops(kernel, body)
         body = kernel.body

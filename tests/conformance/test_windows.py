@@ -1,0 +1,57 @@
+"""Loops over windows that are clamped at the ends of rows: what Python's ranges give, with the bits
+of the reference backend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+
+
+@fq.kernel
+def weighted(item: fq.Item, x, w, out):
+    i = item.get_id(0)
+    half = w.shape[0] // 2
+    total = x.dtype.type(0)
+    for k in range(max(0, i - half), min(x.shape[0], i + half + 1)):
+        total += x[k] * w[k - i + half]
+    out[i] = total
+
+
+@fq.kernel
+def boxes(item: fq.Item, x, out):
+    i, j = item.get_id(0), item.get_id(1)
+    total = x.dtype.type(0)
+    for a in range(max(0, i - 2), min(x.shape[0], i + 3)):
+        for b in range(max(j - 3, 0), min(j + 4, x.shape[1]), 2):
+            if x[a, b] > 1:
+                continue
+            total += x[a, b]
+    out[i, j] = total
+
+
+def run(queue: fq.FusionQueue, n: int, strategy: str) -> list[Any]:
+    rng = np.random.default_rng(n)
+    x = fq.Buffer(rng.standard_normal(n).astype(np.float32))
+    w = fq.Buffer(rng.standard_normal(9).astype(np.float32))
+    matrix = fq.Buffer(rng.standard_normal((7, n)))
+    means, smooth = fq.Buffer(np.zeros(n, np.float32)), fq.Buffer(np.zeros((7, n)))
+    again = fq.Buffer(np.zeros((7, n)))
+    with fq.fusion(queue, strategy=strategy) as f:
+        queue.submit(weighted, n, x, w, means)
+        queue.submit(boxes, (7, n), matrix, smooth)
+        queue.submit(boxes, (7, n), smooth, again)
+    f.event.wait()
+    return [np.array(b.numpy()) for b in (means, smooth, again)]
+
+
+@pytest.mark.parametrize("n", (1, 4, 17, 130, 500))
+def test_bits_are_those_of_the_reference_backend(queue: fq.FusionQueue, n: int) -> None:
+    with fq.FusionQueue("reference") as reference:
+        expected = run(reference, n, "unfused")
+    for strategy in ("unfused", "fused", "megakernel"):
+        for one, other in zip(run(queue, n, strategy), expected, strict=True):
+            np.testing.assert_array_equal(one.view(np.uint8), other.view(np.uint8))
