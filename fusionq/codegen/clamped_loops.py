@@ -16,20 +16,16 @@ take 65 to 165 ms so, and 4.6 in place of that (AVX2, two cores).
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from fusionq.base.target import CODE_LIMITS
+from fusionq.codegen.loop_rewriting import LoopRewriting, Values, int64
 from fusionq.codegen.scoping import Body
 from fusionq.ir.conjunctions import conjunction
-from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import (
-    Assign,
     Binary,
     BinaryOp,
-    Block,
     Call,
     Compare,
     CompareOp,
@@ -43,15 +39,10 @@ from fusionq.ir.nodes import (
     Load,
     Stmt,
     Var,
-    While,
 )
 from fusionq.ir.range_guard import is_same_for_all
-from fusionq.ir.types import INT64, ScalarType
+from fusionq.ir.types import INT64
 from fusionq.ir.walk import (
-    assigned_variable,
-    expressions,
-    rewrite,
-    rewrite_body,
     statements,
     subexpressions,
 )
@@ -61,19 +52,13 @@ _SMALL = 1 << 32
 
 _LARGER, _SMALLER = ("maximum", "pymax"), ("minimum", "pymin")
 
-Values = Mapping[str, Expr]
-"""Those of variables that are set once, before."""
-
-
 def with_clamped_loops(kernel: Kernel, body: Body) -> Kernel:
     """``kernel`` with ``body``, in which work-items whose windows are whole go through them without
     asking at every step; as it is, if there are no such loops."""
     kernel = replace(kernel, body=tuple(body))
     if not any(isinstance(s, For) for s in statements(body)):
         return kernel
-    splitting = _Splitting(kernel)
-    made = splitting.body(body, {})
-    return replace(kernel, body=made, variables=(*kernel.variables, *splitting.variables))
+    return _Splitting(kernel).made()
 
 
 class _Bound(NamedTuple):
@@ -85,68 +70,33 @@ class _Bound(NamedTuple):
     limit: Expr | None
 
 
-class _Splitting:
+class _Splitting(LoopRewriting):
     def __init__(self, kernel: Kernel) -> None:
+        super().__init__(kernel)
         self._row = kernel.ndim - 1
-        found = list(statements(kernel.body))
-        sets = Counter(assigned_variable(s) for s in found)
-        self._set_once = {name for name, count in sets.items() if name and count == 1}
-        loops = {s.var for s in found if isinstance(s, For)}
-        taken = {name for name, _ in kernel.variables} | {p.name for p in kernel.params} | loops
-        self._names = FreshNames(taken | {a.name for a in kernel.arrays})
-        self.variables: list[tuple[str, ScalarType]] = []
 
-    def body(self, body: Body, values: Values) -> tuple[Stmt, ...]:
-        """The statements ``body``, before which variables have ``values``, with their loops and
-        those inside them split."""
-        known = dict(values)
-        made: list[Stmt] = []
-        for stmt in body:
-            match stmt:
-                case Assign(name, value) if name in self._set_once and self._is_given(value, known):
-                    known[name] = self._known(value, known)
-                case If():
-                    then, orelse = (self.body(part, known) for part in (stmt.then, stmt.orelse))
-                    stmt = replace(stmt, then=then, orelse=orelse)
-                case For() | While() | Block():
-                    stmt = replace(stmt, body=self.body(stmt.body, known))
-            made.append(self._split(stmt, known) if isinstance(stmt, For) else stmt)
-        return tuple(made)
-
-    def _is_given(self, value: Expr, values: Values) -> bool:
+    def is_given(self, value: Expr, values: Values) -> bool:
         """Whether ``value`` is made of ids and arguments, through variables of such values."""
         return value.type == INT64 and not any(
             isinstance(e, Load) or (isinstance(e, Var) and e.name not in values)
             for e in subexpressions(value)
         )
 
-    def _known(self, value: Expr, values: Values) -> Expr:
-        return rewrite(value, lambda e: values.get(e.name, e) if isinstance(e, Var) else e)
-
-    def _split(self, loop: For, values: Values) -> Stmt:
+    def replaced(self, loop: For, values: Values) -> Sequence[Stmt]:
+        """The loop, or a condition with a loop without clamps and with it."""
         step = loop.step
-        if loop.binds or not isinstance(step, Const) or int(step.value) < 1:
-            return loop
-        if sum(1 for _ in expressions(loop.body)) > CODE_LIMITS.peeled_expressions:
-            return loop
-        start = self._bound(self._known(loop.start, values), _LARGER)
-        stop = self._bound(self._known(loop.stop, values), _SMALLER)
+        if not isinstance(step, Const) or int(step.value) < 1 or not self.may_be_twice(loop):
+            return [loop]
+        start = self._bound(self.known(loop.start, values), _LARGER)
+        stop = self._bound(self.known(loop.stop, values), _SMALLER)
         if start is None or stop is None:
-            return loop
+            return [loop]
         whole = [*self._unclamped("ge", start), *self._unclamped("le", stop)]
         if not whole:
-            return loop
-        turn, own = self._names.fresh(f"{loop.var}_turn"), self._names.fresh(f"{loop.var}_own")
-        self.variables.append((own, INT64))
-        first = _binary("add", start.place, Var(INT64, turn))
-
-        def renamed(e: Expr) -> Expr:
-            return replace(e, name=own) if isinstance(e, Var) and e.name == loop.var else e
-
-        inside = (Assign(own, first), *rewrite_body(loop.body, renamed))
-        count = _sum("sub", stop.added, start.added)
-        fast = For(turn, Const(INT64, 0), count, step, inside, loop.span)
-        return If(conjunction(whole), (fast,), (loop,), loop.span)
+            return [loop]
+        count, first = _sum("sub", stop.added, start.added), start.place
+        fast = self.over_turns(loop, count, step, lambda turn: int64("add", first, turn))
+        return [If(conjunction(whole), (fast,), (loop,), loop.span)]
 
     def _unclamped(self, op: CompareOp, bound: _Bound) -> list[Expr]:
         """That a ``bound`` is not clamped: the id, with a constant, beside what is one for all, as
@@ -156,7 +106,7 @@ class _Splitting:
         if isinstance(bound.added, Const):
             return [Compare(op, bound.place, bound.limit)]
         own = ItemQuery("global_id", self._row)
-        return [Compare(op, own, _binary("sub", bound.limit, bound.added))]
+        return [Compare(op, own, int64("sub", bound.limit, bound.added))]
 
     def _bound(self, bound: Expr, functions: tuple[str, ...]) -> _Bound | None:
         """What a loop's ``bound`` is, where one of ``functions`` clamps it, if anything does."""
@@ -211,8 +161,4 @@ def _sum(op: BinaryOp, first: Expr, more: Expr) -> Expr:
     if isinstance(first, Const) and isinstance(more, Const):
         sign = 1 if op == "add" else -1
         return Const(INT64, int(first.value) + sign * int(more.value))
-    return _binary(op, first, more)
-
-
-def _binary(op: BinaryOp, lhs: Expr, rhs: Expr) -> Expr:
-    return Binary(INT64, op, lhs, rhs)
+    return int64(op, first, more)

@@ -16,20 +16,16 @@ work-items take 4.5 to 7 ms so, and 0.2 ms where all do the same iterations (AVX
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from fusionq.base.target import CODE_LIMITS
+from fusionq.codegen.loop_rewriting import LoopRewriting, Values, int64
 from fusionq.codegen.scoping import Body
 from fusionq.ir.conjunctions import conjunction
-from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import (
     Assign,
     Binary,
-    BinaryOp,
-    Block,
     Break,
     Call,
     Compare,
@@ -37,7 +33,6 @@ from fusionq.ir.nodes import (
     Expr,
     Extent,
     For,
-    If,
     ItemQuery,
     Kernel,
     Load,
@@ -46,17 +41,13 @@ from fusionq.ir.nodes import (
     Stmt,
     Var,
     While,
-    WorkItemLoop,
 )
-from fusionq.ir.types import INT64, ScalarType
+from fusionq.ir.types import INT64
 from fusionq.ir.uniformity import is_uniform, uniform_variables
 from fusionq.ir.walk import (
-    assigned_variable,
     expressions,
     has_barrier,
     nested_bodies,
-    rewrite,
-    rewrite_body,
     statements,
     subexpressions,
 )
@@ -68,11 +59,10 @@ def with_peeled_loops(kernel: Kernel, body: Body) -> Kernel:
     kernel = replace(kernel, body=tuple(body))
     if not _is_of_groups(body) or not any(isinstance(s, For) for s in statements(body)):
         return kernel
-    peeling = _Peeling(kernel)
-    made = peeling.body(body, {})
-    return replace(kernel, body=made, variables=(*kernel.variables, *peeling.variables))
+    return _Peeling(kernel).made()
 
 
+_ONE = Const(INT64, 1)
 _OF_GROUPS = frozenset({"local_id", "group_id", "local_range", "group_range"})
 
 
@@ -84,51 +74,23 @@ class _Start(NamedTuple):
     first: Expr | None
 
 
-Values = Mapping[str, Expr]
-"""Those of variables that are set once, before."""
-
-
-class _Peeling:
+class _Peeling(LoopRewriting):
     def __init__(self, kernel: Kernel) -> None:
+        super().__init__(kernel)
         self._uniform = uniform_variables(kernel.body)
-        found = list(statements(kernel.body))
-        sets = Counter(assigned_variable(s) for s in found)
-        self._set_once = {name for name, count in sets.items() if name and count == 1}
-        loops = {s.var for s in found if isinstance(s, For)}
-        self._constant = self._set_once | (loops - set(sets))
-        taken = {name for name, _ in kernel.variables} | {p.name for p in kernel.params} | loops
-        self._names = FreshNames(taken | {a.name for a in kernel.arrays})
-        self.variables: list[tuple[str, ScalarType]] = []
+        once = {name for name, count in self.sets.items() if name and count == 1}
+        self._constant = once | (self.loops - set(self.sets))
 
-    def body(self, body: Body, values: Values) -> tuple[Stmt, ...]:
-        """The statements ``body``, before which variables have ``values``, with their loops and
-        those inside them peeled."""
-        known = dict(values)
-        made: list[Stmt] = []
-        for stmt in body:
-            match stmt:
-                case Assign(name, value) if name in self._set_once and self._is_sum(value):
-                    known[name] = self._known(value, known)
-                case If():
-                    then, orelse = (self.body(part, known) for part in (stmt.then, stmt.orelse))
-                    stmt = replace(stmt, then=then, orelse=orelse)
-                case For() | While() | WorkItemLoop() | Block():
-                    stmt = replace(stmt, body=self.body(stmt.body, known))
-            made += self._peeled(stmt, known) if isinstance(stmt, For) else [stmt]
-        return tuple(made)
-
-    def _is_sum(self, value: Expr) -> bool:
+    def is_given(self, value: Expr, values: Values) -> bool:
         """Whether ``value`` is the same wherever it is asked for, and may be a loop's start."""
         return value.type == INT64 and not any(
             isinstance(e, Load | Call) or (isinstance(e, Var) and e.name not in self._constant)
             for e in subexpressions(value)
         )
 
-    def _known(self, value: Expr, values: Values) -> Expr:
-        return rewrite(value, lambda e: values.get(e.name, e) if isinstance(e, Var) else e)
-
-    def _peeled(self, loop: For, values: Values) -> list[Stmt]:
-        start = _own_start(self._known(loop.start, values))
+    def replaced(self, loop: For, values: Values) -> Sequence[Stmt]:
+        """The loop, or what all do of it, and the rest."""
+        start = _own_start(self.known(loop.start, values))
         if start is None or not self._serves(loop, start):
             return [loop]
         lane, first = start
@@ -140,23 +102,16 @@ class _Peeling:
         if first is not None:
             first = self._once(first, f"{loop.var}_first", before)
             conditions = [Compare("ge", first, Const(INT64, 0)), Compare("gt", stop, first)]
-            length = _binary("sub", stop, first)
+            length = int64("sub", stop, first)
         enough = conjunction([*conditions, Compare("ge", length, size)])
-        more = _binary("floordiv", _binary("sub", length, size), loop.step)
-        count = Select(INT64, enough, _binary("add", more, Const(INT64, 1)), Const(INT64, 0))
-        whole = self._variable(f"{loop.var}_whole", count, before)
-        turn, own = self._names.fresh(f"{loop.var}_turn"), self._names.fresh(f"{loop.var}_own")
-        self.variables.append((own, INT64))
+        more = int64("floordiv", int64("sub", length, size), loop.step)
+        count = Select(INT64, enough, int64("add", more, _ONE), Const(INT64, 0))
+        whole = self._set(f"{loop.var}_whole", count, before)
 
         def behind(turns: Expr) -> Expr:
-            return _binary("add", loop.start, _binary("mul", turns, loop.step))
+            return int64("add", loop.start, int64("mul", turns, loop.step))
 
-        def renamed(e: Expr) -> Expr:
-            return replace(e, name=own) if isinstance(e, Var) and e.name == loop.var else e
-
-        inside = (Assign(own, behind(Var(INT64, turn))), *rewrite_body(loop.body, renamed))
-        zero, one = Const(INT64, 0), Const(INT64, 1)
-        together = For(turn, zero, whole, one, inside, loop.span)
+        together = self.over_turns(loop, whole, _ONE, behind)
         return [*before, together, replace(loop, start=behind(whole), stop=stop)]
 
     def _serves(self, loop: For, start: _Start) -> bool:
@@ -165,20 +120,19 @@ class _Peeling:
         counted = isinstance(step, ItemQuery) and step.query in ("local_range", "global_range")
         counted |= isinstance(step, Const) and int(step.value) >= 1
         uniform = all(is_uniform(e, self._uniform) for e in (loop.stop, first) if e is not None)
-        small = sum(1 for _ in expressions(loop.body)) <= CODE_LIMITS.peeled_expressions
-        return counted and uniform and small and not any(_breaks(loop.body)) and not loop.binds
+        return counted and uniform and self.may_be_twice(loop) and not any(_breaks(loop.body))
 
     def _once(self, value: Expr, name: str, before: list[Stmt]) -> Expr:
         """``value`` as it is ahead of the loop."""
         if isinstance(value, Const | Extent | Param | ItemQuery):
             return value
-        return self._variable(name, value, before)
+        return self._set(name, value, before)
 
-    def _variable(self, name: str, value: Expr, before: list[Stmt]) -> Var:
-        own = self._names.fresh(name)
-        self.variables.append((own, INT64))
-        before.append(Assign(own, value))
-        return Var(INT64, own)
+    def _set(self, name: str, value: Expr, before: list[Stmt]) -> Var:
+        """A new variable with that ``value``, which is set ``before``."""
+        variable = self.variable(name)
+        before.append(Assign(variable.name, value))
+        return variable
 
 
 def _is_of_groups(body: Body) -> bool:
@@ -198,14 +152,14 @@ def _own_start(start: Expr) -> _Start | None:
             case ItemQuery("global_id", dim):
                 size = ItemQuery("local_range", dim)
                 lanes.append(ItemQuery("local_id", dim))
-                others.append(_binary("mul", ItemQuery("group_id", dim), size))
+                others.append(int64("mul", ItemQuery("group_id", dim), size))
             case _:
                 others.append(term)
     if len(lanes) != 1:
         return None
     first = others[0] if others else None
     for term in others[1:]:
-        first = _binary("add", first, term) if first is not None else term
+        first = int64("add", first, term) if first is not None else term
     return _Start(lanes[0], first)
 
 
@@ -225,7 +179,3 @@ def _breaks(body: Body) -> Iterator[bool]:
             yield isinstance(stmt, Break)
             for nested in nested_bodies(stmt):
                 yield from _breaks(nested)
-
-
-def _binary(op: BinaryOp, lhs: Expr, rhs: Expr) -> Expr:
-    return Binary(INT64, op, lhs, rhs)

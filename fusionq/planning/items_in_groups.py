@@ -218,6 +218,8 @@ class _Hosts:
         self._measured = measured
         self._writers: dict[int, int] = {}
         """The last submission that writes each group of memory."""
+        self._shares: dict[tuple[int, int], Share | None] = {}
+        """By the kinds of host and submission."""
         self._known: dict[object, bool] = {}
         """Whether two of such kinds, with such memory in common, run together."""
         self.hosts: dict[int, int] = {}
@@ -227,7 +229,7 @@ class _Hosts:
         """The next submission."""
         submission = self._questions.submissions[s]
         host = self._host(s, submission)
-        share = None if host is None else share_of(self._questions, host, s)
+        share = None if host is None else self._share(host, s)
         if host is not None and share is not None and (yield from self._joins(host, s, share)):
             self.hosts[s] = host
             self.made[s] = share.over_groups(self._questions.submissions[host], submission)
@@ -250,6 +252,13 @@ class _Hosts:
             return None
         last = max(writers)
         return self.hosts.get(last, last)
+
+    def _share(self, host: int, s: int) -> Share | None:
+        """What each work-group of ``host`` would do of ``s``."""
+        kinds = self._questions.kind(host), self._questions.kind(s)
+        if kinds not in self._shares:
+            self._shares[kinds] = share_of(self._questions, host, s)
+        return self._shares[kinds]
 
     def _joins(self, host: int, s: int, share: Share) -> Steps[bool]:
         """Whether the two run together then, and that takes no longer than a launch more."""
