@@ -3,40 +3,32 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.list_analysis import analyse
 from fusionq.analysis.list_dependences import direct_dependences
-from fusionq.analysis.proof import ISL_LOCK, PlanOperations, PlanTooHard, plan_operations
+from fusionq.analysis.proof import ISL_LOCK, PlanOperations, plan_operations
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, Submission
-from fusionq.analysis.validity import ScalarPlace, largest_extent, size_order
 from fusionq.base.config import debug_level
-from fusionq.base.errors import FusionRefused
 from fusionq.base.options import FusionOptions
 from fusionq.base.phases import add_seconds
 from fusionq.base.steps import Steps
 from fusionq.base.target import Target
 from fusionq.ir.nodes import Kernel
-from fusionq.planning.build_bound import BuildBound, shorter, slow_to_build
-from fusionq.planning.cost import FEWEST_STAGES, Estimate, with_persistent
+from fusionq.planning.build_bound import BuildBound, shorter
+from fusionq.planning.cost import FEWEST_STAGES
+from fusionq.planning.fallbacks import check_required, fallback_of, strategy_of
 from fusionq.planning.few_items import FewItems
 from fusionq.planning.flags import check_flags
 from fusionq.planning.items_in_groups import items_in_groups
 from fusionq.planning.jammed_launches import JammedLaunches
-from fusionq.planning.layout import all_launches, launches_of, layout_of, promoted
-from fusionq.planning.plan import (
-    Became,
-    Dependence,
-    Plan,
-    PromotionDecision,
-    Recomputation,
-    StagePlan,
-)
+from fusionq.planning.layout import launches_of, layout_of, promoted
+from fusionq.planning.plan import Dependence, Plan, StagePlan
+from fusionq.planning.plan_task import Draft, PlanTask
 from fusionq.planning.profitability import wanted_by
 from fusionq.planning.row_vector_launches import RowVectorLaunches
 from fusionq.planning.side_by_side import launch_count
@@ -49,11 +41,6 @@ from fusionq.planning.specialise import (
 )
 from fusionq.planning.stage_kernels import StageKernels
 from fusionq.planning.stages import Stage
-
-if TYPE_CHECKING:
-    from fusionq.planning.overlap import Overlap
-
-_NOT_ALLOWED = "barriers='none' allows no work-group barrier between them"
 
 MOST_COMPARED = 64
 """Submissions of a list for which ``auto`` looks for halos to compute anew, since each takes some
@@ -108,10 +95,8 @@ class Planning:
         bounded = options.strategy == "auto" and not options.require
         bound = BuildBound(submissions, target, is_built) if bounded else None
         self._operations = PlanOperations(seconds)
-        self._steps = _plan_steps(
-            submissions, options, target, fixed, varying, measured, bound, self.timings,
-            self.dependences,
-        )  # fmt: skip
+        task = PlanTask(submissions, options, target, fixed, varying, measured, bound)
+        self._steps = _plan_steps(task, self.timings, self.dependences)
 
     def go_on(self, stops: Callable[[], bool] = lambda: False) -> Plan | None:
         """The plan; None where it ``stops`` before the next step."""
@@ -132,180 +117,124 @@ class Planning:
 
 
 def _plan_steps(
-    submissions: Sequence[Submission],
-    options: FusionOptions,
-    target: Target,
-    fixed: dict[ScalarPlace, int],
-    varying: Collection[ScalarPlace],
-    measured: Callable[[], Target] | None,
-    bound: BuildBound | None,
+    task: PlanTask,
     timings: dict[str, float],
     dependences: list[tuple[PairScope, ...]],
     in_groups: bool = True,
 ) -> Steps[Plan]:
     """``in_groups``: whether work-groups may do the work-items of others."""
-    questions = Questions(submissions, varying)
+    submissions, options, target = task.submissions, task.options, task.target
+    questions = Questions(submissions, task.varying)
     yield "analysis"
     users = questions
-    with_costs = measured or (lambda: target)
     grouped = None
     if in_groups:
         wanted = wanted_by(options)
         grouped = yield from items_in_groups(
-            questions, varying, options, wanted, target, with_costs
+            questions, task.varying, options, wanted, target, task.costs
         )
     if grouped is None:
         raw = yield from direct_dependences(questions, dependences)
     else:
         questions, raw = grouped.questions, grouped.dependences
         dependences += raw
-    barrierless = _NOT_ALLOWED if options.barriers == "none" else None
-    found, layout = yield from layout_of(
-        questions, raw, options, target, barrierless, with_costs, beside=True
+    found, launched = yield from layout_of(
+        questions, raw, options, target, task.barrierless, task.costs, beside=True
     )
     if debug_level() >= 3:
         from fusionq.analysis.show import analysis_text
 
         print(f"--- analysis\n{analysis_text(analyse(submissions), found)}", file=sys.stderr)
-    launched, stages = layout, layout.stages
-    count = launch_count(stages)
-    strategy = _strategy(stages, options)
-    fallback = _fallback(strategy, stages, options)
-    kernels = StageKernels(questions, options, target, fixed)
-    plans: tuple[StagePlan, ...] | None = None
-    choice: str | None = None
-    recomputed: tuple[Recomputation, ...] = ()
-    estimates: list[Estimate] = []
-    asked = options.strategy == "megakernel"
-    tried = options.strategy == "auto" and measured is not None and count >= FEWEST_STAGES
-    tried = tried and target.device.chooses_persistent
-    if count > 1 and (asked or tried):
-        from fusionq.planning.persistent_choice import PersistentChoice
-        from fusionq.planning.persistent_list import NOT_WANTED, persistent_list
+    strategy = strategy_of(launched.stages, options)
+    draft = Draft(found, launched, strategy, fallback_of(strategy, launched.stages, options))
+    kernels = StageKernels(questions, options, target, task.fixed)
+    if _may_be_persistent(task, launch_count(launched.stages)):
+        from fusionq.planning.persistent_plan import with_persistent_kernels
 
-        persistent = PersistentChoice(questions, stages, target, measured, bound, asked)
-        made = yield from persistent_list(
-            questions, raw, options, target, kernels, bound, with_costs, persistent.wants
-        )
-        if not isinstance(made, str):
-            found, layout, plans = made
-            strategy, fallback = "megakernel", _unjoined(plans)
-            estimates = persistent.estimates
-        elif asked:
-            fallback = made
-        if not isinstance(made, str) or made == NOT_WANTED:
-            choice = persistent.text
-    asked = options.strategy == "overlap"
-    tried = options.strategy == "auto" and measured is not None
-    if asked and count == 1 and {d.scope for d in launched.decisions} == {"private"}:
-        fallback = "nothing has to be computed anew: one kernel does, with no temporary in memory"
-    elif asked or (
-        tried
-        and _exchange(stages)
-        and len(submissions) <= MOST_COMPARED
-        and _crosses_work_groups(raw)
-    ):
-        from fusionq.planning.overlap import with_overlap
-        from fusionq.planning.overlap_choice import (
-            compared_work,
-            most_taken,
-            saves_launches,
-            saves_little,
-            takes_longer,
-        )  # fmt: skip
+        yield from with_persistent_kernels(task, questions, raw, kernels, draft)
+    if _may_have_halos(task, launched.stages, raw):
+        from fusionq.planning.overlapped_plan import with_halos_computed_anew
 
-        costs = target if measured is None else measured()
-        base = yield from all_launches(kernels, launched)
-        of_users = raw
-        if grouped is not None:
-            base = grouped.launches(base)
-            of_users = yield from direct_dependences(users)
-        little: str | None = None
-        if not asked:
-            little = saves_little(users, base, not launched.decisions, estimates, costs)
-            extent = largest_extent(submissions)
-            users.validity.demand_between(extent, *size_order(extent))
-        overlap: Overlap | str
-        if little is not None:
-            overlap, choice = little, "; ".join(filter(None, (choice, little)))
-        else:
-            try:
-                overlap = yield from with_overlap(
-                    users, of_users, options, costs, fixed, varying, barrierless,
-                    launched.decisions, most_taken(users, base, asked, costs),
-                )  # fmt: skip
-            except PlanTooHard as error:
-                overlap = str(error)
-        if isinstance(overlap, str):
-            fallback = overlap if asked else fallback
-        else:
-            overlapped = len(overlap.plans)
-            alone = count == 1 and not options.require
-            stored = all(r.stored for r in overlap.recomputed)
-            profitable = asked and (alone or saves_launches(overlapped, count, stored))
-            if asked and not profitable and count > 1:
-                fallback = f"{overlapped} launches with halos computed anew, and {count} without"
-                if overlapped == count:
-                    fallback += ", and as much in memory"
-            if profitable:
-                longer = takes_longer(users, base, overlap.plans, costs)
-                profitable, fallback = longer is None, longer or fallback
-            elif not asked:
-                compared = compared_work(users, base, overlap.plans, costs)
-                profitable = compared.prefers_overlap
-                if strategy == "megakernel":
-                    profitable &= compared.overlapped < with_persistent(estimates, compared)
-                choice = "; ".join(filter(None, (choice, str(compared))))
-                slow = slow_to_build(overlap.plans, bound) if profitable else None
-                if slow is not None:
-                    profitable = False
-                    choice += f"; {slow}: ask for strategy='overlap' to have it"
-            if profitable:
-                found, layout, plans = overlap.found, overlap.layout, overlap.plans
-                recomputed = overlap.recomputed
-                strategy, fallback = "overlap", _unjoined(plans)
+        yield from with_halos_computed_anew(task, users, grouped, raw, kernels, launched, draft)
     if options.require:
-        _require(fallback, layout.decisions)
+        check_required(draft.fallback, draft.layout.decisions)
     yield "analysis"
+    plans = draft.plans
     if plans is None:
-        separate = yield from launches_of(kernels, layout, bound)
-        while isinstance(separate, str):
-            remedy = "ask for strategy='fused' or tune=True to have it"
-            cut = shorter(questions.submissions, layout.stages, f"{separate}: {remedy}")
-            found, layout = yield from promoted(questions, raw, cut, options, target)
-            strategy = _strategy(cut, options)
-            fallback = _fallback(strategy, cut, options)
-            separate = yield from launches_of(kernels, layout, bound)
-        plans = separate
-    if grouped is not None and strategy != "overlap":
+        plans = yield from _separate_launches(task, questions, raw, kernels, draft)
+    if grouped is not None and draft.strategy != "overlap":
         if not grouped.are_hosted(plans):
             dependences.clear()
-            return (
-                yield from _plan_steps(
-                    submissions, options, target, fixed, varying, measured, bound, timings,
-                    dependences, in_groups=False,
-                )
-            )  # fmt: skip
+            return (yield from _plan_steps(task, timings, dependences, in_groups=False))
         plans = grouped.launches(plans)
         grouped.rest()
     if options.strategy != "unfused":
-        jammed = JammedLaunches(submissions, target, users.validity)
-        rows = RowVectorLaunches(submissions, target, users.validity)
-        few = FewItems(submissions, target, users.validity)
-        made_faster = tuple(few.plan(rows.plan(jammed.plan(plan))) for plan in plans)
-        if strategy == "unfused" and made_faster != plans:
-            strategy = "sequence"
+        made_faster = _with_faster_items(task, users, plans)
+        if draft.strategy == "unfused" and made_faster != plans:
+            draft.strategy = "sequence"
         plans = made_faster
     return Plan(
-        strategy=strategy,
+        strategy=draft.strategy,
         stages=plans,
-        dependences=tuple(_dependence(submissions, f) for f in found),
-        promotions=layout.decisions,
-        fallback=fallback,
-        validity=users.validity.result(sources_of(fixed)),
+        dependences=tuple(_dependence(submissions, f) for f in draft.found),
+        promotions=draft.layout.decisions,
+        fallback=draft.fallback,
+        validity=users.validity.result(sources_of(task.fixed)),
         timings=timings,
-        choice=choice,
-        recomputed=recomputed,
+        choice=draft.choice,
+        recomputed=draft.recomputed,
+    )
+
+
+def _separate_launches(
+    task: PlanTask,
+    questions: Questions,
+    dependences: Sequence[Sequence[PairScope]],
+    kernels: StageKernels,
+    draft: Draft,
+) -> Steps[tuple[StagePlan, ...]]:
+    """The launches of the stages of ``draft``, which are cut until that is built soon enough."""
+    launches = yield from launches_of(kernels, draft.layout, task.bound)
+    while isinstance(launches, str):
+        reason = f"{launches}: ask for strategy='fused' or tune=True to have it"
+        cut = shorter(questions.submissions, draft.layout.stages, reason)
+        draft.found, draft.layout = yield from promoted(
+            questions, dependences, cut, task.options, task.target
+        )
+        draft.strategy = strategy_of(cut, task.options)
+        draft.fallback = fallback_of(draft.strategy, cut, task.options)
+        launches = yield from launches_of(kernels, draft.layout, task.bound)
+    return launches
+
+
+def _with_faster_items(
+    task: PlanTask, users: Questions, plans: Sequence[StagePlan]
+) -> tuple[StagePlan, ...]:
+    """The launches with what their work-items do arranged for the device."""
+    given = task.submissions, task.target, users.validity
+    jammed, rows, few = JammedLaunches(*given), RowVectorLaunches(*given), FewItems(*given)
+    return tuple(few.plan(rows.plan(jammed.plan(plan))) for plan in plans)
+
+
+def _may_be_persistent(task: PlanTask, launches: int) -> bool:
+    """Whether to look for persistent kernels in place of so many ``launches``."""
+    if launches == 1:
+        return False
+    tried = task.compares and launches >= FEWEST_STAGES and task.target.device.chooses_persistent
+    return task.asks_for("megakernel") or tried
+
+
+def _may_have_halos(
+    task: PlanTask, stages: Sequence[Stage], dependences: Sequence[Sequence[PairScope]]
+) -> bool:
+    """Whether to look for halos to compute anew in place of the launches of ``stages``."""
+    if task.asks_for("overlap"):
+        return True
+    return (
+        task.compares
+        and _exchange(stages)
+        and len(task.submissions) <= MOST_COMPARED
+        and _crosses_work_groups(dependences)
     )
 
 
@@ -318,44 +247,6 @@ def _crosses_work_groups(dependences: Sequence[Sequence[PairScope]]) -> bool:
     """Whether work-items of some submission read what others have written."""
     crossing = ("GROUP", "GLOBAL")
     return any(d.kind == "RAW" and d.scope in crossing for needed in dependences for d in needed)
-
-
-def _unjoined(plans: Sequence[StagePlan]) -> str | None:
-    """Why a list with a persistent kernel is not one launch; None if it is."""
-    return next((plan.boundary for plan in plans[1:] if plan.boundary is not None), None)
-
-
-def _strategy(stages: Sequence[Stage], options: FusionOptions) -> Became:
-    if options.strategy == "unfused":
-        return "unfused"
-    if launch_count(stages) == 1:
-        return "sequence" if options.strategy == "sequence" else "fused"
-    joined = any(len(stage.members) > 1 or stage.beside for stage in stages)
-    return "sequence" if joined else "unfused"
-
-
-def _fallback(strategy: str, stages: Sequence[Stage], options: FusionOptions) -> str | None:
-    """Why the list did not become what was asked for."""
-    if options.strategy == "unfused" or (options.strategy == "sequence" and strategy == "sequence"):
-        return None
-    boundaries = [s.boundary for s in stages if s.boundary is not None and not s.beside]
-    if options.strategy == "megakernel" and not boundaries:
-        return "a megakernel is not needed: no dependence crosses work-groups, so one kernel does"
-    return boundaries[0] if boundaries else None
-
-
-def _require(fallback: str | None, decisions: Sequence[PromotionDecision]) -> None:
-    if fallback is not None:
-        raise FusionRefused(
-            f"require=True, but the list does not become one kernel: {fallback}. "
-            "Leave require out to run it as several launches."
-        )
-    for decision in decisions:
-        if decision.scope == "global":
-            raise FusionRefused(
-                f"require=True, but `{decision.buffer}` stays in global memory: "
-                f"{decision.reason}. Leave require or the flag out."
-            )
 
 
 def _dependence(submissions: Sequence[Submission], f: PairScope) -> Dependence:
