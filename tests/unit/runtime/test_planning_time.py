@@ -39,7 +39,7 @@ def steps(monkeypatch):
                 phase = next(inner)
             except StopIteration as end:
                 return end.value
-            taken[0] += arguments[1].strategy != "unfused"
+            taken[0] += arguments[0].options.strategy != "unfused"
             yield phase
 
     monkeypatch.setattr(planner, "_plan_steps", counted)
