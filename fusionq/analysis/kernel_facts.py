@@ -9,7 +9,7 @@ import numpy as np
 from fusionq.analysis.submission import Argument, ScalarArgument
 from fusionq.base.frozen import dataclass
 from fusionq.ir.nodes import Atomic, Const, GroupCall, Kernel, ScalarParam, Stmt, Store
-from fusionq.ir.walk import has_float_functions, local_bytes, private_bytes, statements
+from fusionq.ir.walk import has_ordered_functions, local_bytes, private_bytes, statements
 
 INT64_BOUNDS = (-(2**63), 2**63 - 1)
 
@@ -34,8 +34,8 @@ class KernelFacts:
     """Work-items of its sub-groups, where they matter."""
     apart: tuple[tuple[str, str, bool], ...] = ()
     """``Kernel.apart``."""
-    float_functions: bool = False
-    """Whether functions of work-groups combine floats, which may take more local memory."""
+    ordered_functions: bool = False
+    """``has_ordered_functions``, which may take more local memory."""
     private_bytes: int = 0
     """Of the private arrays of a work-item."""
     atomic: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ def facts_of(ir: Kernel, arguments: Sequence[Argument]) -> KernelFacts:
         ir.notes,
         ir.sub_group_size,
         ir.apart,
-        has_float_functions(ir),
+        has_ordered_functions(ir),
         private_bytes(ir),
         tuple(sorted({s.array for s in statements(ir.body) if isinstance(s, Atomic)})),
         max(map(_broadcast_from, ir.body), default=0),

@@ -256,7 +256,9 @@ class GroupCall:
     ``values``: the local array in which each work-item has stored its value, at its linear local
     id, and all have passed a barrier since: sub-groups of ``Kernel.sub_group_size`` then combine
     them in the order of ``language.combine.over_group``.  In a work-group function, where it stands
-    outside of work-item loops, a scan leaves each work-item's result there."""
+    outside of work-item loops, a scan leaves each work-item's result there.
+
+    ``in_order``: in that order on each device, also on one that has an order of its own."""
 
     function: GroupFunction
     op: GroupOp | None
@@ -266,6 +268,7 @@ class GroupCall:
     span: Span = field(default=NO_SPAN, compare=False)
     sub_group: int | None = None
     values: str | None = None
+    in_order: bool = False
 
 
 @dataclass(frozen=True, slots=True)

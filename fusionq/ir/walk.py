@@ -293,10 +293,11 @@ def combines_floats(call: GroupCall) -> bool:
     return call.sub_group is None and call.op is not None and call.value.type.is_float
 
 
-def has_float_functions(kernel: Kernel) -> bool:
-    """Whether ``kernel`` has functions of work-groups that combine floats."""
+def has_ordered_functions(kernel: Kernel) -> bool:
+    """Whether ``kernel`` has functions of work-groups that may be done in local memory for the sake
+    of their order: that combine floats, or are ``in_order``."""
     calls = (s for s in statements(kernel.body) if isinstance(s, GroupCall))
-    return any(map(combines_floats, calls))
+    return any(call.in_order or combines_floats(call) for call in calls)
 
 
 def has_barrier(body: Iterable[Stmt]) -> bool:

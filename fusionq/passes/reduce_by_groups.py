@@ -9,7 +9,7 @@
 
 The condition stands where the kernel's own range is smaller than that of the work-groups.  Where
 one work-group is the whole range, it combines with what the result was.  The functions of the
-work-groups are lowered here, so that their order of operations is the same on every device.
+work-groups have one order of operations on every device (``GroupCall.in_order``).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from fusionq.ir.nodes import (
 from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.walk import rewrite_body
 from fusionq.language.combine import identity
-from fusionq.passes.group_functions import combination, linear_local_id, lower_group_functions
+from fusionq.passes.group_functions import combination, linear_local_id
 
 Result: TypeAlias = Literal["partial", "combined", "initialized"]
 """What a work-group stores: its own partial result; or, where it is the whole range, the result:
@@ -76,25 +76,24 @@ def reduce_by_groups(
     before: list[Stmt] = []
     behind: list[Stmt] = []
     variables = dict(kernel.variables)
-    results: set[str] = set()
     first = Compare("eq", linear_local_id(local_range), Const(INT64, 0))
     for r in reductions:
         start = Const(r.type, identity(r.op, r.type.dtype).item())
         before.append(Assign(r.total, start, kernel.span))
         found = f"{r.total}_of_group"
-        results.add(found)
         variables |= {r.total: r.type, found: r.type}
-        behind.append(GroupCall("reduce", r.op, Var(r.type, r.total), None, found, kernel.span))
+        total = Var(r.type, r.total)
+        behind.append(
+            GroupCall("reduce", r.op, total, None, found, kernel.span, in_order=True)
+        )
         behind.append(If(first, (_store(r, Var(r.type, found), kernel),), span=kernel.span))
     arrays = [ArrayParam(r.array, r.element, 1) for r in reductions]
-    reducing = replace(
+    return replace(
         kernel,
         params=(*kernel.params, *arrays, *[ScalarParam(name, INT64) for name in extents]),
         variables=tuple(variables.items()),
         body=(*before, *body, *behind),
     )
-    return lower_group_functions(reducing, local_range, lambda call: call.result in results)
-
 
 def _inside_range(body: tuple[Stmt, ...], extents: Sequence[str]) -> tuple[Stmt, ...]:
     """``body`` for the work-items inside the range of these extents."""

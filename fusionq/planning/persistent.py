@@ -26,6 +26,7 @@ from fusionq.megakernel.proof import check_plan
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.group_functions import lower_group_functions
 from fusionq.passes.labels import label
+from fusionq.passes.local_memory import with_reductions
 from fusionq.passes.persist import StageParts, StageWait, persist
 from fusionq.passes.sources import (
     ParamSource,
@@ -109,6 +110,7 @@ def _function(
         if has_barrier(kernel.body):
             return f"{kernel.name} has work-group barriers or group functions"
         return f"{kernel.name} uses local memory, which belongs to a whole work-group"
+    kernel = with_reductions(kernel, local_range, target.device)
     calls = [s for s in statements(kernel.body) if isinstance(s, GroupCall)]
     sizes = {call.sub_group for call in calls} - {None, target.sub_group_size}
     if sizes:

@@ -135,7 +135,7 @@ def _checked_kernel(
 def _facts(submission: Submission, target: Target) -> KernelFacts:
     """The facts of the kernel of ``submission``, with the local memory of its work-groups."""
     facts = facts_of(submission.ir, submission.arguments)
-    if not facts.float_functions:
+    if not facts.ordered_functions:
         return facts
     from fusionq.passes.local_memory import launched_bytes  # few kernels need it
 

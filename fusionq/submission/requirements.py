@@ -91,7 +91,7 @@ def check_local_memory(backend: Backend, submission: Submission, facts: KernelFa
         f"{a.name}: {a.dtype}{list(a.shape)}" for a in submission.ir.arrays if a.space == "local"
     ]
     remedy = "smaller LocalAccessors"
-    if facts.float_functions:
+    if facts.ordered_functions:
         arrays.append("the values of its group functions")
         remedy = f"{remedy}, or an NdRange of smaller work-groups"
     raise ArgumentError(
