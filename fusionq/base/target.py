@@ -256,6 +256,11 @@ class CodeLimits:
     """Rows of arrays that are read ahead at once."""
     peeled_expressions: int
     """In the body of a loop whose iterations all of a work-group's work-items do are apart."""
+    scalar_operations: int
+    """For each element that a loop accesses, at most, where a work-item's iterations are done
+    without vectors."""
+    beside_scalars: int
+    """Expressions of a work-item beside such loops, at most."""
     streamed_expressions: int
     """In the body of a loop that is short."""
     iterations_ahead: int

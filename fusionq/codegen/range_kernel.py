@@ -22,6 +22,7 @@ from fusionq.codegen.neighbours import with_neighbours
 from fusionq.codegen.packed_arguments import head_of, is_packed
 from fusionq.codegen.peeled_loops import with_peeled_loops
 from fusionq.codegen.row_vectors import alignment
+from fusionq.codegen.scalar_items import is_for_scalars
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.codegen.unrolled_loops import most_unrolled
 from fusionq.ir.nodes import ArrayParam, Expr, For, Kernel, Load, Var
@@ -45,7 +46,9 @@ def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> De
         "", entry_point, lines.slots, lines.types, keeps_loads=code.keeps_loads, is_packed=packed
     )
     inside = _in_turn(lines.bodies[0], lines.bodies[1:], dialect, helpers)
-    functions = _function(code.kernel, entry_point, lines, inside, dialect, helpers, code.once)
+    functions = _function(
+        code.kernel, entry_point, lines, inside, dialect, helpers, code.once, scalar=code.scalar
+    )
     vectors = dialect.vectors
     wide = None
     if vectors is not None and not code.keeps_loads:
@@ -70,13 +73,15 @@ def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> De
 class _Code:
     """What a ``kernel`` does as the device does it: ``bodies``, its body and perhaps what comes
     before the launch before has ended; ``once``: arrays of which it loads elements once;
-    ``most_unrolled``: iterations of each of its loops over memory, at most."""
+    ``most_unrolled``: iterations of each of its loops over memory, at most; ``scalar``: whether no
+    vectors are made of work-items."""
 
     kernel: Kernel
     bodies: list[Body]
     keeps_loads: bool
     once: frozenset[str]
     most_unrolled: int
+    scalar: bool = False
 
 
 def _code(kernel: Kernel, body: Body, dialect: Dialect) -> _Code:
@@ -84,6 +89,7 @@ def _code(kernel: Kernel, body: Body, dialect: Dialect) -> _Code:
         kernel = along_rows(kernel)
         body = kernel.body
     body = flatten_blocks(body)
+    scalar = bool(dialect.unit.scalar_items) and is_for_scalars(kernel, body)
     if dialect.vectors is None:
         kernel = with_clamped_loops(kernel, body)
         body = kernel.body
@@ -102,7 +108,7 @@ def _code(kernel: Kernel, body: Body, dialect: Dialect) -> _Code:
         together = with_loads_together(kernel, body, most)
         if together is not None:
             return _Code(together, [together.body], True, frozenset(), most)
-    return _Code(kernel, [body], False, frozenset(), most)
+    return _Code(kernel, [body], False, frozenset(), most, scalar)
 
 
 def _side_by_side(
@@ -143,7 +149,10 @@ def _side_by_side(
         "", entry_point, lines.slots, lines.types, keeps_loads=keeps, is_packed=packed
     )
     chosen = [*before, first, *branches(names, group, inside)]
-    functions = _function(whole, entry_point, lines, chosen, dialect, helpers, once)
+    scalar = all(code.scalar for code in codes)
+    functions = _function(
+        whole, entry_point, lines, chosen, dialect, helpers, once, scalar=scalar
+    )
     return _unit(source, lines, functions, fp, dialect, helpers)
 
 
@@ -219,9 +228,10 @@ def _function(
     helpers: Helpers,
     once: Collection[str] = (),
     assumed: Sequence[str] = (),
+    scalar: bool = False,
 ) -> list[str]:
     """A kernel's definition, with the lines ``body``; ``once``: the arrays of which it loads
-    elements once."""
+    elements once; ``scalar``: without vectors of work-items."""
     arrays = dict(lines.array_parameters) if dialect.scalars.array_parameters else {}
     for slot in arrays:
         param = kernel.param(slot.param)
@@ -237,6 +247,8 @@ def _function(
     parameters = [f"    {text}" for text in given.parameters]
     size = kernel.sub_group_size
     sub_groups = "" if size is None else dialect.unit.sub_groups_of(size)
+    if scalar:
+        sub_groups = dialect.unit.scalar_items
     head = f"{sub_groups}{dialect.unit.kernel_qualifier} {name}("
     declared = [*given.first, *([] if arrays else lines.pointers), *assumed, *lines.arrays]
     inside = [*declared, *([""] if declared else []), *body]

@@ -48,6 +48,8 @@ class CudaUnit:
     kernel_qualifier = KERNEL_QUALIFIER
     function_qualifier = "static __device__ inline"
 
+    scalar_items = ""
+
     def sub_groups_of(self, size: int) -> str:
         assert size == 32, "a warp"
         return ""

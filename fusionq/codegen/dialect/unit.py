@@ -27,6 +27,10 @@ class TranslationUnit(Protocol):
         """Before ``kernel_qualifier``: what makes the kernel's sub-groups have ``size``
         work-items, neighbours in the fastest dimension; nothing where all have."""
 
+    scalar_items: str
+    """Before ``kernel_qualifier``: what keeps the compiler from making vectors of work-items; ""
+    where it makes none."""
+
     function_qualifier: str
     """Before a function's return type."""
 

@@ -25,6 +25,10 @@ class OpenCLUnit:
     kernel_qualifier = KERNEL_QUALIFIER
     function_qualifier = "static inline"
 
+    scalar_items = "__attribute__((vec_type_hint(float4)))\n"
+    """Kernels that say they have vectors of their own (OpenCL C 3.0, section 6.9.2) are left as
+    they are by Intel's compiler for CPUs; on GPUs it means nothing."""
+
     def sub_groups_of(self, size: int) -> str:
         return f"__attribute__((intel_reqd_sub_group_size({size})))\n"
 

@@ -136,6 +136,8 @@ class _Unit:
     kernel_qualifier = "void"
     function_qualifier = "static inline"
 
+    scalar_items = ""
+
     def sub_groups_of(self, size: int) -> str:
         raise AssertionError("stages have no sub-groups")
 

@@ -23,6 +23,8 @@ class MarkerUnit:
     kernel_qualifier = "KERNEL"
     function_qualifier = "FUNCTION"
 
+    scalar_items = "SCALAR_ITEMS "
+
     def sub_groups_of(self, size: int) -> str:
         return f"SUB_GROUPS_OF_{size} "
 

@@ -1,0 +1,120 @@
+"""Kernels of which no vectors of work-items are made: whose loops go on as long as memory says."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.codegen.cuda import CUDA_CPP
+from fusionq.codegen.kernel_source import generate
+from fusionq.codegen.opencl import OPENCL_C
+from fusionq.codegen.scalar_items import is_for_scalars
+from fusionq.codegen.scoping import flatten_blocks
+from fusionq.ir.nodes import Call, Const, If, Kernel, Store
+from fusionq.ir.types import BOOL, FLOAT32, INT64
+from tests.unit.frontend.running import define, specialised
+from tests.unit.targets import TWO_CORES
+
+N = 16
+ONE = Const(FLOAT32, 1.0)
+HINT = "__attribute__((vec_type_hint(float4)))"
+
+
+def lowered(*lines: str, ndim: int = 1) -> Kernel:
+    """A kernel with these ``lines`` over float arrays ``x``, ``y`` and ``a`` of two dimensions and
+    of integers ``first`` and ``column``; ``s`` is a float, ``i`` the last id, ``j`` the first."""
+    body = "".join(f"    {line}\n" for line in lines)
+    text = (
+        "def rows(item, first, column, x, a, n, y):\n"
+        f"    i, j, s = item.get_id({ndim - 1}), item.get_id(0), np.float32(0)\n"
+        f"{body}"
+        "    y[i] = s\n"
+    )
+    numbers, x = np.zeros(N + 1, np.int32), np.zeros(N, np.float32)
+    a = np.zeros((N, N), np.float32)
+    return specialised(define(text, math=math, fq=fq), (N,) * ndim, numbers, numbers, x, a, 5, x)
+
+
+def is_scalar(*lines: str, ndim: int = 1) -> bool:
+    kernel = lowered(*lines, ndim=ndim)
+    return is_for_scalars(kernel, flatten_blocks(kernel.body))
+
+
+ROWS = "for k in range(first[i], first[i + 1]):"
+PRODUCT = "    s += x[column[k]] * x[k]"
+
+SCALAR = {
+    "rows of a sparse matrix": (ROWS, PRODUCT),
+    "a count": ("for k in range(first[i]):", "    s += a[k, i]"),
+    "through variables": ("b = first[i]", "e = b + column[i]", "for k in range(b, e):", PRODUCT),
+    "behind a condition": ("if x[i] > 0:", f"    {ROWS}", f"    {PRODUCT}"),
+    "in a short loop": ("for d in range(3):", f"    {ROWS}", f"    {PRODUCT}"),
+    "in a loop": ("for d in range(n):", f"    {ROWS}", f"    {PRODUCT}"),
+    "a list": ("k = int(column[i])", "while k > 0:", "    s += x[k]", "    k = int(column[k])"),
+    "a table": ("k = i", "while x[k] > s:", "    k = (k + 1) % 16"),
+    "private memory": (
+        "w = fq.PrivateArray(4, np.float32)", "for k in range(4):", "    w[k] = x[k] - x[i]",
+        "k = 3", "while k > 0 and w[k - 1] > x[i]:", "    w[k] = w[k - 1]", "    k -= 1",
+    ),
+    "rows of two dimensions, by the last": (
+        "for k in range(first[i], first[i + 1]):", "    s += a[j, column[k]]",
+    ),
+}  # fmt: skip
+
+VECTORS = {
+    "counts of arguments": ("for k in range(n):", "    s += x[column[k]]"),
+    "counts of ids": ("for k in range(i + 1):", "    s += x[k]"),
+    "one count for all": ("for k in range(first[0], first[n]):", PRODUCT),
+    "no loop": ("s = x[column[i]]",),
+    "much is computed": (ROWS, "    d = x[column[k]]", "    s += d*d*d*d*d*d*d*d*d*d*d*d*d*d*d*d"),
+    "functions": (ROWS, "    s += math.exp(x[column[k]])"),
+    "a loop of vectors beside it": ("for k in range(n):", "    s += x[k]", ROWS, PRODUCT),
+    "functions beside it": (ROWS, PRODUCT, *["s = math.sin(s)"] * 20),
+    "nothing new is loaded": ("while s * s > x[i]:", "    s = s - np.float32(0.5)"),
+    "a search": (
+        "low, high = 0, 16", "while low < high:", "    middle = (low + high) // 2",
+        "    if x[middle] < x[i]:", "        low = middle + 1", "    else:",
+        "        high = middle",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SCALAR)
+def test_without_vectors(case):
+    assert is_scalar(*SCALAR[case], ndim=2 if "two dimensions" in case else 1)
+
+
+@pytest.mark.parametrize("case", VECTORS)
+def test_with_vectors(case):
+    assert not is_scalar(*VECTORS[case])
+
+
+def test_rows_of_the_first_dimension_are_the_same_for_a_vector():
+    by_first = ("for k in range(first[j], first[j + 1]):", "    s += a[column[k], i]")
+    assert not is_scalar(*by_first, ndim=2)
+    by_order = ("b = first[column[j]]", "for k in range(b, b + 4):", "    s += a[column[k], i]")
+    assert not is_scalar(*by_order, ndim=2)
+
+
+def test_sub_groups_and_barriers_need_their_lanes():
+    kernel = lowered(*SCALAR["rows of a sparse matrix"])
+    assert not is_for_scalars(replace(kernel, sub_group_size=16), kernel.body)
+    assert not is_for_scalars(replace(kernel, row_lanes=2), kernel.body)
+
+
+def test_what_it_is_called():
+    sparse, dense = (lowered(*case) for case in (SCALAR["a count"], VECTORS["counts of ids"]))
+    assert generate(sparse, "strict", TWO_CORES, OPENCL_C).text.count(HINT) == 1
+    assert HINT not in generate(dense, "strict", TWO_CORES, OPENCL_C).text
+    assert "vec_type_hint" not in generate(sparse, "strict", TWO_CORES, CUDA_CPP).text
+
+
+def test_profiles_ask_for_the_lanes_of_vectors():
+    kernel = lowered(*SCALAR["a count"])
+    leads = If(Call(BOOL, "leads_sub_group", ()), (Store("y", (Const(INT64, 0),), ONE),))
+    assert is_for_scalars(kernel, kernel.body)
+    assert not is_for_scalars(kernel, (*kernel.body, leads))
