@@ -124,7 +124,9 @@ def _by_the_first_lane(
             *_indented(first),
             "}",
         ]
+    anew = c.workers.lane_anew
     return [
+        *anew,
         f"{c.int64} fq_instruction = -1;",
         "int fq_waited = 0;",
         *records.declared,
@@ -134,9 +136,9 @@ def _by_the_first_lane(
         f"{c.workers.group_barrier};",
         "fq_instruction = fq_told[0];",
         "if (fq_instruction < 0) break;",
-        *c.workers.lane_anew,
+        *anew[1:],
         *decoded(c),
-        *([] if c.workers.lane_anew else ["const int fq_counted = (int)fq_told[1];"]),
+        *([] if anew else ["const int fq_counted = (int)fq_told[1];"]),
         *(f"const {c.int64} {end} = fq_told[{k}];" for k, end in enumerate(ends, 2)),
     ]
 

@@ -29,6 +29,8 @@ def joint_wait_function(
     ``entry``: the place of the wait ``fq_turn`` among the tables; ``box``: the lines that set the
     ends of its box; ``boxed``: whether there are boxes at all."""
     w, i64, u32 = c.workers, c.int64, c.uint32
+    # Where rings leave few registers and waits are listed, it is rarely called.
+    all_of_them = w.outlined_function if w.rings is None else w.cold_function
     dims = range(boxed_dims)
     tile = ", ".join(f"{i64} fq_first_{d}, {i64} fq_last_{d}" for d in range(ndim))
     names = ["fq_number", "fq_source", "fq_is_box"]
@@ -51,7 +53,7 @@ def joint_wait_function(
         "",
         *_wait_lines(c, target),
         "// Waits for all that an instruction depends on.",
-        f"{w.outlined_function} int fq_wait_all(",
+        f"{all_of_them} int fq_wait_all(",
         f"    {c.tables} fq_stages, {c.control} fq_control, {u32} epoch,",
         f"    {i64} spin_limit, {i64} instruction, {c.tables} fq_record, {tile},",
         "    int lane) {",

@@ -54,6 +54,8 @@ _FULL = "ahead_full_"
 """How the variables begin that say where loops of whole iterations end."""
 REST = "stream_rest_"
 """The same of what is not read by way of whole slots (``codegen.streamed_loops``)."""
+IN_SLOT = "_in_slot"
+"""How those of them end that begin in a slot that is not full, which few iterations are in."""
 
 
 @dataclass
@@ -210,6 +212,14 @@ def is_rest(loop: For) -> bool:
     while isinstance(start, Cast):  # of an index in fewer bits
         start = start.operand
     return isinstance(start, Var) and start.name.startswith((_FULL, REST))
+
+
+def is_rest_of_slot(loop: For) -> bool:
+    """Whether ``loop`` does what is in a slot that is not full."""
+    start = loop.start
+    while isinstance(start, Cast):
+        start = start.operand
+    return isinstance(start, Var) and start.name.startswith(REST) and start.name.endswith(IN_SLOT)
 
 
 def _binary(op: Literal["add", "sub", "mul", "floordiv"], lhs: Expr, rhs: Expr) -> Binary:

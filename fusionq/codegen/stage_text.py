@@ -280,7 +280,9 @@ class StageText:
         kernel, body = self._loads_first(code, unwritten, bool(streams))
         place = f"({LOCAL} + {local_places(kernel)[1]} * (fq_lane / {size}))"
         of_group = GroupLoop(None, place if at_once > 1 else LOCAL, None, around)
-        lines = statement_lines(kernel, [body], dialect, self.helpers, (), of_group, kept)
+        # What loads nothing together is not faster for being unrolled: it is more code to fetch.
+        rolled = 1 if rings is not None and not streams else None
+        lines = statement_lines(kernel, [body], dialect, self.helpers, (), of_group, kept, rolled)
         loop = ThreadGroupLoop(self.words, local_range, at_once)
         # The next work-group's local arrays lie where this one's do.
         behind = [f"{groups.barrier(False, True)};"] if local_memories(kernel) else []

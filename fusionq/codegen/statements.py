@@ -9,7 +9,7 @@ from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.group_statements import GroupStatementPrinter
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.intervals import Intervals
-from fusionq.codegen.loads_ahead import is_rest, iterations_at_once
+from fusionq.codegen.loads_ahead import is_rest, is_rest_of_slot, iterations_at_once
 from fusionq.codegen.names import Names
 from fusionq.codegen.neighbouring_reductions import side_by_side
 from fusionq.codegen.scoping import (
@@ -192,7 +192,7 @@ class StatementPrinter:
         return self._expressions.loop_in_order() if any(map(_sets_float, statements(body))) else []
 
     def _before_for(self, loop: For) -> list[str]:
-        turns = iterations_at_once(loop)
+        turns = 1 if is_rest_of_slot(loop) else iterations_at_once(loop)
         streams = turns is not None or self._streams(loop)
         streaming = self._expressions.streaming_loop(turns, self._most_unrolled) if streams else []
         return [*self._in_order(loop.body), *streaming]

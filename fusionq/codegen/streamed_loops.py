@@ -26,7 +26,7 @@ from math import prod
 
 from fusionq.base.frozen import dataclass
 from fusionq.base.identity_cache import cached_by_identity
-from fusionq.codegen.loads_ahead import REST, TURN, loads_in_each_iteration
+from fusionq.codegen.loads_ahead import IN_SLOT, REST, TURN, loads_in_each_iteration
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.codegen.stage_tables import code_bodies, unwritten_parameters
 from fusionq.ir.nodes import (
@@ -300,8 +300,9 @@ def streamed(
         ]
         slots, kept = _by_slots(kernel, one, loop, columns, size, together)
         ahead += kept
-        body[one.place] = If(Var(BOOL, READY), slots, _rest(one, loop, loop.start))
-        variables.append((f"{REST}{one.place}", INT64))
+        every = f"{REST}{one.place}"
+        body[one.place] = If(Var(BOOL, READY), slots, _rest(every, loop, loop.start))
+        variables += [(every, INT64), (every + IN_SLOT, INT64)]
     made = replace(
         kernel,
         arrays=(*kernel.arrays, *arrays, *ahead),
@@ -311,10 +312,9 @@ def streamed(
     return made, tuple(arrays)
 
 
-def _rest(one: StreamedLoop, loop: For, start: Expr) -> Body:
-    """``loop`` from ``start`` on, of which few iterations are done at once: registers are for
-    slots."""
-    name = f"{REST}{one.place}"
+def _rest(name: str, loop: For, start: Expr) -> Body:
+    """``loop`` from ``start`` on, which the variable ``name`` holds, of which few iterations are
+    done at once: registers are for slots."""
     return Assign(name, start), replace(loop, start=Var(INT64, name))
 
 
@@ -351,7 +351,7 @@ def _by_slots(
         return over(turn, turns, iteration(at, _add(chunk, at), slot, of_kept))
 
     rest = _rest(
-        one,
+        f"{REST}{one.place}{IN_SLOT}",
         replace(loop, body=iteration(Binary(INT64, "sub", k, chunk), k, None, {})),
         _add(chunk, loop.start),
     )

@@ -16,6 +16,7 @@ class ThreadGroupLoop:
 
     def __init__(self, words: QueueWords, local_range: tuple[int, ...], at_once: int) -> None:
         self._int64 = words.int64
+        self._uint32 = words.uint32
         self._local_range = local_range
         self._at_once = at_once
 
@@ -42,11 +43,12 @@ class ThreadGroupLoop:
             ]
         many = " * ".join(f"fq_many_{d}" for d in dims)
         inside: list[str] = []
+        narrow = f"({self._uint32})"  # a division in 64 bits takes many times as long
         rest = "fq_group"
         for d in reversed(dims):
-            at = rest if d == 0 else f"{rest} % fq_many_{d}"
+            at = rest if d == 0 else f"{narrow}{rest} % {narrow}fq_many_{d}"
             inside.insert(0, f"const {i64} fq_group_{d} = fq_begin_{d} + {at};")
-            rest = f"({rest} / fq_many_{d})"
+            rest = f"({narrow}{rest} / {narrow}fq_many_{d})"
         for d, extent in enumerate(self._local_range):
             inside.append(f"const {i64} fq_id_{d} = fq_group_{d} * {extent} + fq_local_{d};")
         head = f"for ({i64} fq_group = {first}; fq_group < {many}; "

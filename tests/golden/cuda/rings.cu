@@ -136,7 +136,7 @@ static __device__ int fq_wait_lines(
 }
 
 // Waits for all that an instruction depends on.
-static __device__ int fq_wait_all(
+static __device__ __noinline__ int fq_wait_all(
     const long long* fq_stages, unsigned* fq_control, unsigned epoch,
     long long spin_limit, long long instruction, const long long* fq_record, long long fq_first_0, long long fq_last_0, long long fq_first_1, long long fq_last_1,
     int lane) {
@@ -207,8 +207,8 @@ static __device__ void fq_fill_0(
     const long long fq_many_1 = fq_last_1 / 128 - fq_begin_1 + 1;
     const int fq_local_1 = fq_item % 128;
     for (long long fq_group = fq_ring_number; fq_group < fq_many_0 * fq_many_1; fq_group += 4) {
-        const long long fq_group_0 = fq_begin_0 + (fq_group / fq_many_1);
-        const long long fq_group_1 = fq_begin_1 + fq_group % fq_many_1;
+        const long long fq_group_0 = fq_begin_0 + ((unsigned)fq_group / (unsigned)fq_many_1);
+        const long long fq_group_1 = fq_begin_1 + (unsigned)fq_group % (unsigned)fq_many_1;
         const long long fq_id_0 = fq_group_0 * 1 + fq_local_0;
         const long long fq_id_1 = fq_group_1 * 128 + fq_local_1;
         {
@@ -245,8 +245,8 @@ const long long fq_begin_1 = fq_first_1 / 128;
 const long long fq_many_1 = fq_last_1 / 128 - fq_begin_1 + 1;
 const int fq_local_1 = fq_item % 128;
 for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_group += 4) {
-    const long long fq_group_0 = fq_begin_0 + (fq_group / fq_many_1);
-    const long long fq_group_1 = fq_begin_1 + fq_group % fq_many_1;
+    const long long fq_group_0 = fq_begin_0 + ((unsigned)fq_group / (unsigned)fq_many_1);
+    const long long fq_group_1 = fq_begin_1 + (unsigned)fq_group % (unsigned)fq_many_1;
     const long long fq_id_0 = fq_group_0 * 1 + fq_local_0;
     const long long fq_id_1 = fq_group_1 * 128 + fq_local_1;
     float stream_ahead_4_0[8];
@@ -292,19 +292,20 @@ for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_gr
                     other = other + streamed_4_1[(int)(long long)fq_local_1 + ahead_turn_stream_4 * 128] * x[stream_chunk_4 + ((int)(long long)fq_local_1 + ahead_turn_stream_4 * 128)];
                 }
             } else {
-                const int stream_rest_4 = stream_chunk_4 + (int)(long long)fq_local_1;
-                for (long long k = (long long)stream_rest_4; k < (long long)(int)a_shape1; k += 128) {
-                    one = one + streamed_4_0[(int)k - stream_chunk_4] * x[(int)k];
-                    other = other + streamed_4_1[(int)k - stream_chunk_4] * x[(int)k];
+                const int stream_rest_4_in_slot = stream_chunk_4 + (int)(long long)fq_local_1;
+                #pragma unroll 1
+                for (int k = stream_rest_4_in_slot; k < (int)a_shape1; k += 128) {
+                    one = one + streamed_4_0[k - stream_chunk_4] * x[k];
+                    other = other + streamed_4_1[k - stream_chunk_4] * x[k];
                 }
             }
             fq_ring_free(fq_slots);
         }
     } else {
         const int stream_rest_4 = (int)(long long)fq_local_1;
-        for (long long k = (long long)stream_rest_4; k < (long long)(int)a_shape1; k += 128) {
-            one = one + a[(int)row * (int)a_shape1 + (int)k] * x[(int)k];
-            other = other + a[((int)row + 1) * (int)a_shape1 + (int)k] * x[(int)k];
+        for (int k = stream_rest_4; k < (int)a_shape1; k += 128) {
+            one = one + a[(int)row * (int)a_shape1 + k] * x[k];
+            other = other + a[((int)row + 1) * (int)a_shape1 + k] * x[k];
         }
     }
     const float reduced = fq_worker_reduce_add_f32_128(one - other, fq_turn);
@@ -332,8 +333,8 @@ const long long fq_begin_1 = fq_first_1 / 128;
 const long long fq_many_1 = fq_last_1 / 128 - fq_begin_1 + 1;
 const int fq_local_1 = fq_item % 128;
 for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_group += 4) {
-    const long long fq_group_0 = fq_begin_0 + (fq_group / fq_many_1);
-    const long long fq_group_1 = fq_begin_1 + fq_group % fq_many_1;
+    const long long fq_group_0 = fq_begin_0 + ((unsigned)fq_group / (unsigned)fq_many_1);
+    const long long fq_group_1 = fq_begin_1 + (unsigned)fq_group % (unsigned)fq_many_1;
     const long long fq_id_0 = fq_group_0 * 1 + fq_local_0;
     const long long fq_id_1 = fq_group_1 * 128 + fq_local_1;
     float together_1_0[16];
@@ -370,7 +371,7 @@ for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_gr
         const long long k_start = (long long)(int)(long long)fq_local_1;
         const long long k_step = 128;
         const unsigned long long k_count = fq_range_length(k_start, count, k_step);
-        #pragma unroll 16
+        #pragma unroll 1
         for (unsigned long long k_turn = 0; k_turn < k_count; k_turn++) {
             const long long k = (long long)(k_start + k_turn * (unsigned long long)k_step);
             own = own + x[(int)k] * y[(int)k];

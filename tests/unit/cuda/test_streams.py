@@ -306,10 +306,15 @@ def test_the_text_of_rings_is_the_golden_one(golden: Callable[[str, str], None])
 
 def test_nothing_of_an_instruction_lives_through_its_work() -> None:
     """What counts a tile as done is read again before the barrier behind it, since the first lane
-    writes what is told of the next instruction behind that."""
+    writes what is told of the next instruction behind that.  A thread asks for its number before
+    it looks for an instruction, and again before the work."""
     text = generated(layers(), "strict", TARGET).text
     loop = text[text.rindex("    for (;;) {") :]
-    assert loop.count("fq_counted") == 2 and loop.count('asm volatile("mov.u32 %0, %tid.x;"') == 1
+    asked = 'asm volatile("mov.u32 %0, %tid.x;" : "=r"(fq_lane));'
+    head, first, work = (part.strip() for part in loop.split(asked))
+    assert head == "for (;;) {\n        int fq_lane;", "declared once, for both"
+    assert "__barrier_sync_count(15, 512);" in first and "fq_lane" in first
+    assert "int fq_lane" not in first + work and work.count("fq_counted") == 2
     again = loop.index("const int fq_counted = (int)fq_told[1]")
     barrier = loop.index("__barrier_sync_count(15, 512);", again)
     assert barrier < loop.index("fq_publish(", again)
@@ -347,6 +352,25 @@ def test_stages_that_read_no_rings_load_for_many_iterations_together() -> None:
     assert by_rows and others and not any("together_1_0" in stage for stage in by_rows)
     older = replace(TARGET, device=replace(H100, streams_rows=False))
     assert "together_1_0" not in generated(layers(), "strict", older).text
+
+
+def test_what_loads_nothing_together_is_rolled() -> None:
+    """Beside rings: loops of no known length, and what is left in a slot that is not full; the
+    former are unrolled elsewhere."""
+    text = generated(layers(), "strict", TARGET).text
+    left, some = "for (int k = stream_rest_4_in_slot; ", "for (unsigned long long k_turn = 0; "
+    assert text.count(f"#pragma unroll 1\n                {left}") == text.count(left) == 1
+    assert text.count(f"#pragma unroll 1\n        {some}") == text.count(some) == 1
+    older = replace(TARGET, device=replace(H100, streams_rows=False))
+    older_text = generated(layers(), "strict", older).text
+    assert some in older_text and f"#pragma unroll 1\n        {some}" not in older_text
+
+
+def test_waits_that_are_not_listed_are_no_part_of_the_loop() -> None:
+    """Beside rings, where waits are listed; kernels that have more workers go through it often."""
+    assert "__noinline__ int fq_wait_all(" in generated(layers(), "strict", TARGET).text
+    text = generated(products(), "strict", TARGET).text
+    assert "static __device__ int fq_wait_all(" in text
 
 
 def test_kernels_of_few_stages_and_older_devices_have_no_rings() -> None:
