@@ -141,8 +141,6 @@ def is_told_early(backend: Backend) -> bool:
 def note_unfused(launcher: Launcher, pending: SubmissionList, options: FusionOptions) -> None:
     """Lists like ``pending``, which has run each submission by itself, do so the next time, as far
     as known."""
-    if not is_told_early(launcher.backend):
-        return
     if options != pending.asked or options.fp != "strict" or launcher.profiler is not None:
         return
     first = pending.entries[0]

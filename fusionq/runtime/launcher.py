@@ -9,6 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Protocol
 
+from fusionq.analysis.submission import Operands
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.backends.interruptible import keep_until_run
 from fusionq.base.call_site import located, user_span
@@ -137,8 +138,10 @@ class Launcher:
             if launched is not None:
                 pending.end(run, options, launched)
                 return
-        else:
+        elif run.one is not None or run.single is not None:
             steady = self._steady = blocks_of(run)
+        else:
+            steady = None
         events = self._launch(run, run.used(pending.memory), pending.foreign, pending.depends)
         if steady is not None:
             steady.launched(pending)
@@ -205,9 +208,9 @@ class Launcher:
             moved = self.cache.by_sizes.moved(self.backend, entry, call)
             if moved is not None:
                 return moved
-        run, alone = entry.plain, SubmissionList.of([entry], call)
-        if run is None or not run.rebind(call.values, alone.operands):
-            run = self._new_run(alone, UNFUSED, entry.is_kept)
+        run = entry.plain
+        if run is None or not run.rebind(call.values, partial(_operands, entry, call)):
+            run = self._new_run(SubmissionList.of([entry], call), UNFUSED, entry.is_kept)
             if entry.is_kept:
                 entry.plain = run
         return run
@@ -442,3 +445,7 @@ class Launcher:
     def __del__(self) -> None:
         if self._in_flight:
             keep_until_run(self._in_flight[-1][0], self._in_flight, self.backend)
+
+
+def _operands(entry: KnownSubmission, call: CallArguments) -> Sequence[Operands]:
+    return SubmissionList.of([entry], call).operands()

@@ -23,6 +23,7 @@ from fusionq.memory.fusing_queues import ENDING, LOCK, NOTED, QUEUES, run_noted
 from fusionq.memory.gpu_arrays import marked
 from fusionq.memory.region import MemoryRegion
 from fusionq.memory.temporaries import Temporaries
+from fusionq.runtime import eager_launches
 from fusionq.runtime.eager_launches import end, note_unfused
 from fusionq.runtime.ended_lists import (
     end_together,
@@ -62,6 +63,8 @@ class QueueState:
         """Of the submissions that follow."""
         self.launcher = launcher
         self._fusion_allowed = fusion_allowed
+        self.begins_early = eager_launches.is_told_early(launcher.backend)
+        """Whether lists that run unfused may be launched while they are recorded."""
         self.list: SubmissionList | None = None
         """The list that submissions join, in fusion mode."""
         self.ended: SubmissionList | None = None
@@ -138,7 +141,7 @@ class QueueState:
                             end(self.launcher, pending, options)
                         else:
                             self.launcher.run_list(pending, options)
-                            if pending.run is not None and pending.run.is_unfused:
+                            if self.begins_early and pending.run and pending.run.is_unfused:
                                 note_unfused(self.launcher, pending, options)
                     except NotPrepared as failure:
                         refused = self._run_unprepared(pending, failure.error, options)

@@ -71,7 +71,7 @@ def run(queue: fq.FusionQueue, strategy: str, columns: int, dtype: str) -> tuple
 
 
 @pytest.mark.parametrize(
-    "columns, dtype", ((1, "float32"), (16, "float64"), (17, "float32"), (100, "float32"))
+    "columns, dtype", ((1, "float32"), (16, "float64"), (100, "float32"), (17, "float32"))
 )
 def test_bits_are_those_of_launches_and_of_the_reference_backend(
     queue: fq.FusionQueue, columns: int, dtype: str

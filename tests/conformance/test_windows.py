@@ -48,7 +48,7 @@ def run(queue: fq.FusionQueue, n: int, strategy: str) -> list[Any]:
     return [np.array(b.numpy()) for b in (means, smooth, again)]
 
 
-@pytest.mark.parametrize("n", (1, 4, 17, 130, 500))
+@pytest.mark.parametrize("n", (1, 4, 130, pytest.param(500, marks=pytest.mark.slow), 17))
 def test_bits_are_those_of_the_reference_backend(queue: fq.FusionQueue, n: int) -> None:
     with fq.FusionQueue("reference") as reference:
         expected = run(reference, n, "unfused")

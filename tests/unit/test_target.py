@@ -314,6 +314,44 @@ def test_a_device_that_is_slower_each_time_is_not_measured() -> None:
     assert cost_measurement.measure(clock) is None  # type: ignore[arg-type]
 
 
+class PersistentClock(OtherClock):
+    """The same, of a device that runs persistent kernels."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda n: 1.0)
+        device = replace(self.target.device, persistent_kernels=True, chooses_persistent=True)
+        self.target = replace(self.target, device=device)
+
+
+class _Stages:
+    """A persistent kernel each of whose tiles takes a worker 2 µs, after 5 µs; by one worker it
+    takes 0.5 µs a stage."""
+
+    slower = 2e-6
+
+    def __init__(self, clock: PersistentClock, *about: Any) -> None:
+        tiles = about[3][4] // clock.target.worker_size
+        self.clock, self.is_alone = clock, tiles == 1
+        self.tiles = max(tiles // clock.target.resident_workers, 1)
+
+    def launch(self) -> None:
+        each = 5e-7 if self.is_alone else self.slower
+        self.clock.now += 5e-6 + cost_measurement._STAGES * self.tiles * each
+
+
+def test_what_persistent_kernels_cost_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost_measurement, "PersistentLaunch", _Stages)
+    clock = PersistentClock()
+    assert clock.target.resident_workers > 1
+    costs = cost_measurement.measure(clock)  # type: ignore[arg-type]
+    assert costs is not None and costs.measured
+    assert costs.instruction_seconds == pytest.approx(2e-6)
+    assert costs.stage_seconds == pytest.approx(2e-6, rel=0.2)
+    assert 0 < costs.alone_seconds < 1e-6
+    monkeypatch.setattr(_Stages, "slower", 0.0)
+    assert cost_measurement.measure(clock) is None, "somebody else had a core"  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("contents", [b"", b"{}", b'["Costs", "no", 1]', b"\xff", b"[]"])
 def test_damaged_costs_are_measured_again(measurements: list[Target], contents: bytes) -> None:
     assert seconds(TWO_CORES) == 1.0

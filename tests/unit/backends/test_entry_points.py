@@ -156,6 +156,7 @@ print(sorted(name for name in sys.modules if "dpex" in name))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("numba_dpex") is not None, reason="numba-dpex is installed")
 def test_nothing_of_numba_dpex_is_imported_without_its_extra(tmp_path):
     if default_runtime() == "cuda":

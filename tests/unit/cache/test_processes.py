@@ -164,6 +164,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_the_local_memory_of_group_functions_is_known_in_a_second_process(
     tmp_path: Path, target: str | None
 ) -> None:
@@ -232,6 +233,7 @@ def test_an_access_outside_is_refused_in_every_process(
 PROCESSES = 4
 
 
+@pytest.mark.slow
 def test_many_processes_at_once(script: Path, target: str | None, directory: Path) -> None:
     """All begin with nothing, compile the same, write the same entries; all are right."""
     processes = [start(script, target, rounds=6) for _ in range(3 if is_whole() else 2)]
@@ -288,6 +290,7 @@ print(found)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_bytes", [16 * 4000, 1 << 22], ids=["with eviction", "without"])
 def test_many_processes_hammer_one_directory(directory: Path, max_bytes: int) -> None:
     """They put, get, evict, clear, truncate and remove the same entries: nobody fails, and nobody

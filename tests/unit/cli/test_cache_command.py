@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import fusionq as fq
 from fusionq.base.units import format_bytes
 from fusionq.cache.disk import DiskStore
+from fusionq.cache.learned import Learned, LearnedCandidate, keep_learned
 from fusionq.cache.plan_cache import PLANS
 from fusionq.cli.main import app
 
@@ -155,3 +156,26 @@ def test_a_size_that_is_none(command: str, monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_sizes_for_people(nbytes: int, text: str) -> None:
     assert format_bytes(nbytes, binary=True) == text
+
+
+def test_info_shows_what_was_learned(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not lists of which only the first strategy is known."""
+    ready = LearnedCandidate("fused", "ready", "", (2e-3, 1.5e-3), 2)
+    slower = LearnedCandidate("unfused", "slower", "", (4e-3,), 0)
+    unseen = LearnedCandidate("sequence", "awaited", "", (), 0)
+    both = (ready, slower, unseen)
+    for number, one in enumerate((
+        Learned("blur ×3", 4096, "a CPU", "unfused", "fused", 9, 0, 1, both),
+        Learned("[odd], names", 12, "a CPU", "unfused", None, 3, 0, 0, (slower, unseen)),
+        Learned("unknown", 99, "a CPU", "unfused", None, 0, 0, 0, (unseen,)),
+    )):  # fmt: skip
+        keep_learned(f"{number:064x}", one)
+    monkeypatch.setenv("COLUMNS", "200")
+    code, out, _ = run("info")
+    assert code == 0
+    lines = {line.split("  ")[0].strip(): line for line in out.splitlines()}
+    assert "chosen" in out and "unknown" not in out
+    assert "fused, compared again 2×, changed 1×" in lines["blur ×3"]
+    assert "fused 1,500, unfused 4,000" in lines["blur ×3"]
+    assert lines["blur ×3"].split()[-1] == "4,096"
+    assert "not yet" in lines["[odd], names"] and "unfused 4,000" in lines["[odd], names"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -95,6 +96,14 @@ def test_python_dash_m() -> None:
     assert "\x1b" not in done.stdout
 
 
+def test_the_module_is_the_command(monkeypatch, capsys) -> None:
+    monkeypatch.setattr(sys, "argv", ["fusionq", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("fusionq", run_name="__main__")
+    assert not ended.value.code
+    assert fq.__version__ in capsys.readouterr().out
+
+
 def test_list_names_every_case() -> None:
     code, out, _ = run("bench", "--list")
     assert code == 0
@@ -181,6 +190,17 @@ def test_explain_shows_the_scripts_own_traceback(tmp_path: Path) -> None:
     assert "cli" not in err
     assert (sys.argv, sys.path) == (arguments, path)
     assert report_listeners == []
+
+
+def test_profile_prints_the_summary_and_writes_files(tmp_path: Path) -> None:
+    """With the exit code of the script."""
+    script, told = tmp_path / "script.py", tmp_path / "told.json"
+    script.write_text(SCRIPT + "raise SystemExit(3)\n")
+    code, out, err = run("profile", str(script), "--json", str(told))
+    assert code == 3
+    assert "result [4.0, 4.0, 4.0, 4.0]" in out and "double" in out
+    assert {"clock", "findings"} <= set(json.loads(told.read_text()))
+    assert err == ""
 
 
 @pytest.mark.parametrize("command", ["explain", "profile"])

@@ -45,6 +45,19 @@ def all_but(fast: str, name: str) -> object:
     return name if name == fast else pytest.param(name, marks=pytest.mark.slow)
 
 
+@pytest.mark.parametrize(
+    "name", [all_but("loops", name) for name in LISTS if "sub-groups" not in name]
+)
+def test_stages_of_work_groups_compile(name: str) -> None:
+    with compiling_queue(["sm_90"]) as (queue, backend):
+        with fq.fusion(queue, strategy="megakernel", require=True) as f:
+            LISTS[name](queue, buffers())
+        assert f.report.strategy == "megakernel"
+    (kernel,) = backend.kernels
+    assert isinstance(kernel.body[0], Persistent)
+    assert pooled_bytes(kernel, H100.local_memory_bytes) == 0
+
+
 @pytest.mark.slow
 def test_reading_ahead_compiles() -> None:
     """By bulk operations from sm_90 on, line by line before."""
@@ -74,19 +87,7 @@ def test_records_compile() -> None:
     assert cubin_of(kernel, source, "strict", "sm_90").resources.registers <= 128
 
 
-@pytest.mark.parametrize(
-    "name", [all_but("loops", name) for name in LISTS if "sub-groups" not in name]
-)
-def test_stages_of_work_groups_compile(name: str) -> None:
-    with compiling_queue(["sm_90"]) as (queue, backend):
-        with fq.fusion(queue, strategy="megakernel", require=True) as f:
-            LISTS[name](queue, buffers())
-        assert f.report.strategy == "megakernel"
-    (kernel,) = backend.kernels
-    assert isinstance(kernel.body[0], Persistent)
-    assert pooled_bytes(kernel, H100.local_memory_bytes) == 0
-
-
+@pytest.mark.slow
 def test_work_items_of_whole_warps_are_threads() -> None:
     """Of work-groups of other sizes a worker does the work-group function."""
     texts = {}
@@ -182,23 +183,6 @@ def test_random_lists_compile(program: Program) -> None:
     compile_program(program, strategy="megakernel", barriers="none", promote="none")
 
 
-@pytest.mark.parametrize("float_groups", ["ordered", "unordered"])
-def test_sums_of_floats_over_groups_keep_their_launch_where_their_order_is_another(
-    float_groups: Literal["ordered", "unordered"],
-) -> None:
-    with compiling_queue(["sm_90"]) as (queue, backend):
-        backend.target = replace(TARGET, device=replace(H100, float_groups=float_groups))
-        a, b = fq.Buffer(64, np.float32), fq.Buffer(64, np.float32)
-        with fq.fusion(queue, strategy="megakernel") as f:
-            queue.submit(functions, fq.NdRange(64, 32), a, b)
-            queue.submit(reverse, 64, b, a)
-    assert (f.report.strategy == "megakernel") == (float_groups == "ordered")
-    if float_groups == "ordered":
-        return
-    assert f.report.fallback is not None
-    assert "combines floats of a work-group, which the device does in an order" in f.report.fallback
-
-
 def test_auto_makes_none() -> None:
     with compiling_queue(["sm_90"]) as (queue, backend):
         a, b = fq.Buffer(4096, np.int64), fq.Buffer(4096, np.int64)
@@ -216,6 +200,7 @@ def weighted(item: fq.Item, weights, a, b):
     b[i] = weights[i] * a[a.shape[0] - 1 - i]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8, np.bool_, fq.bfloat16])
 def test_arrays_that_no_stage_writes_are_loaded_as_read_only(dtype: object) -> None:
     """Through a type of their own, whose loads need not stay behind stores and barriers."""
@@ -233,6 +218,7 @@ def test_arrays_that_no_stage_writes_are_loaded_as_read_only(dtype: object) -> N
     assert ("half" in parameter) == (dtype is np.float16)
 
 
+@pytest.mark.slow
 def test_an_array_that_shares_memory_with_a_written_one_is_not_read_only() -> None:
     """Views of one array: the one is read, the other one written."""
     with compiling_queue(["sm_90"]) as (queue, backend):
@@ -283,6 +269,7 @@ def ahead(text: str) -> list[str]:
     return re.findall(r"for \(int ahead_turn_\d_0 = 0.*?\n        \}", text, re.S)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [4, 240])
 def test_loads_ahead_where_a_thread_has_many_registers(count: int) -> None:
     """Where tables leave room for few workers."""
@@ -293,9 +280,27 @@ def test_loads_ahead_where_a_thread_has_many_registers(count: int) -> None:
     assert all("weights[" in loop and "= a[" in loop for loop in found)
 
 
+@pytest.mark.slow
 def test_loads_of_what_the_loop_may_store_to_stay_behind_its_stores() -> None:
     whole = np.zeros(8192, np.float32)
     weights = fq.Buffer(4096, fq.bfloat16)
     sums, products = ahead(sums_text(240, weights, whole[:4096], whole[2048:6144]))
     assert "weights[" in sums and "= a[" in sums
     assert "weights[" in products and "= a[" not in products
+
+
+@pytest.mark.parametrize("float_groups", ["ordered", "unordered"])
+def test_sums_of_floats_over_groups_keep_their_launch_where_their_order_is_another(
+    float_groups: Literal["ordered", "unordered"],
+) -> None:
+    with compiling_queue(["sm_90"]) as (queue, backend):
+        backend.target = replace(TARGET, device=replace(H100, float_groups=float_groups))
+        a, b = fq.Buffer(64, np.float32), fq.Buffer(64, np.float32)
+        with fq.fusion(queue, strategy="megakernel") as f:
+            queue.submit(functions, fq.NdRange(64, 32), a, b)
+            queue.submit(reverse, 64, b, a)
+    assert (f.report.strategy == "megakernel") == (float_groups == "ordered")
+    if float_groups == "ordered":
+        return
+    assert f.report.fallback is not None
+    assert "combines floats of a work-group, which the device does in an order" in f.report.fallback

@@ -293,6 +293,7 @@ def layers(count: int = 256, width: int = 128) -> Kernel:
     return backend.kernels[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nvrtc")
 def test_the_text_of_rings_is_the_golden_one(golden: Callable[[str, str], None]) -> None:
     """The functions of rings, what fills them, and the stage that reads them; then what fills them

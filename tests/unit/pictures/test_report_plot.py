@@ -38,25 +38,6 @@ pytest.importorskip("matplotlib")
 from fusionq.report.pictures.fusion import figure_of
 
 
-def test_launches_dependences_barriers_and_promotions() -> None:
-    figure = figure_of(sequence())
-    assert text_of(figure, "title") == "fusionq: sequence, 4 submissions → 2 kernels"
-    assert shown(figure, "launch") == [("0",), ("1",)]
-    assert shown(figure, "submission") == [("0",), ("1",), ("2",), ("3",)]
-    assert shown(figure, "dependence") == [
-        ("0", "1", "ITEM"), ("1", "2", "GROUP"), ("2", "3", "GLOBAL"),
-    ]  # fmt: skip
-    assert shown(figure, "barrier") == [("2",)]
-    written = texts(figure)
-    assert [t for t in written if t.endswith("in private memory")] == [
-        "reads private of [0]: RAW ITEM, in private memory"
-    ]
-    assert [t for t in written if t.endswith("in local memory")] == [
-        "reads local of [1]: RAW GROUP, in local memory"
-    ]
-    assert any(t.startswith("apart: RAW dependence of submission 3 on") for t in written)
-
-
 @pytest.mark.parametrize(
     ("way", "said"),
     [
@@ -86,6 +67,25 @@ def test_halos_to_scale(way: str, said: str, monkeypatch: pytest.MonkeyPatch) ->
     patches = {p.get_gid(): p for p in figure.axes[0].patches}
     boxes = patches["halo [0] blur"].get_bbox(), patches["halo tile"].get_bbox()
     assert boxes[1].width / boxes[0].width == pytest.approx(whole / computed)
+
+
+def test_launches_dependences_barriers_and_promotions() -> None:
+    figure = figure_of(sequence())
+    assert text_of(figure, "title") == "fusionq: sequence, 4 submissions → 2 kernels"
+    assert shown(figure, "launch") == [("0",), ("1",)]
+    assert shown(figure, "submission") == [("0",), ("1",), ("2",), ("3",)]
+    assert shown(figure, "dependence") == [
+        ("0", "1", "ITEM"), ("1", "2", "GROUP"), ("2", "3", "GLOBAL"),
+    ]  # fmt: skip
+    assert shown(figure, "barrier") == [("2",)]
+    written = texts(figure)
+    assert [t for t in written if t.endswith("in private memory")] == [
+        "reads private of [0]: RAW ITEM, in private memory"
+    ]
+    assert [t for t in written if t.endswith("in local memory")] == [
+        "reads local of [1]: RAW GROUP, in local memory"
+    ]
+    assert any(t.startswith("apart: RAW dependence of submission 3 on") for t in written)
 
 
 def test_what_follows_from_other_dependences_is_not_drawn() -> None:

@@ -70,6 +70,7 @@ def test_what_is_asked_for_is_proved(proved):
     assert len(proved[0]) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["auto", "megakernel"])
 def test_what_is_not_proved_is_no_part_of_a_plan(proved, strategy):
     proved[1].append("a wait is missing")

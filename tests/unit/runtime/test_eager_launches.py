@@ -81,8 +81,8 @@ def test_a_few_are_launched_together(queue, monkeypatch):
     assert counts == [0] * 3 + [4] * 8 + [12] * 4
 
 
-def test_the_hosts_own_processors_are_not_told_early(queue, monkeypatch):
-    monkeypatch.setattr(eager_launches, "is_told_early", IS_TOLD)
+def test_the_hosts_own_processors_are_not_told_early(queue):
+    queue._state.begins_early = IS_TOLD(queue._state.launcher.backend)
     a, b = floats(), empty()
     _known(queue, a, b)
     with fq.fusion(queue, strategy="unfused"):

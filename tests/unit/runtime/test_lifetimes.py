@@ -93,6 +93,7 @@ def test_the_block_keeps_its_queue(target):
     f.replay().wait()
 
 
+@pytest.mark.slow
 def test_a_program_that_ends_in_fusion_mode_runs_its_list(target, tmp_path):
     """So do the lists of all other queues."""
     script = tmp_path / "ends.py"
@@ -107,6 +108,7 @@ def test_a_program_that_ends_in_fusion_mode_runs_its_list(target, tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_nothing_is_in_flight_when_the_interpreter_clears_modules(target, tmp_path):
     """Finalizers cannot wait then: the modules' names are gone."""
     script = tmp_path / "runs.py"
@@ -410,6 +412,7 @@ def test_memory_keeps_nothing_of_the_queues_that_have_used_it(target):
     assert [known() for known in kept] == [None] * 3
 
 
+@pytest.mark.slow
 # ------------------------------------------------------------------------------ processes
 def test_a_forked_process_has_memory_of_its_own():
     if not hasattr(os, "fork"):

@@ -227,6 +227,7 @@ def test_launch_waits_for_events_of_another_queue(device):
     assert (data == 4).all()
 
 
+@pytest.mark.slow
 def test_importing_the_backend_does_not_import_dpctl():
     import subprocess
     import sys
@@ -236,6 +237,7 @@ def test_importing_the_backend_does_not_import_dpctl():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_the_cpu_driver_is_found_without_any_environment_variable():
     import os
     import subprocess
