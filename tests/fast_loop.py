@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -98,7 +99,10 @@ SETS = 2
 """How many of a test's sets of parameters the fast loop runs on each backend; of few tests one."""
 
 FEW, FEWEST = 2, 1
-"""How many tests of a costly file, and of each other directory's file, it runs."""
+"""How many tests of a costly file, and of each other directory's file, it runs; beside, or in place
+of, those of rows of docs/semantics.md."""
+
+_NAMED = re.compile(r"`([\w/]+\.py::test_\w+)`")
 
 
 @cache
@@ -117,6 +121,19 @@ def few_of(place: Path) -> int | None:
     return FEW if any(map(place.is_relative_to, COSTLY)) else None
 
 
+@cache
+def rows() -> tuple[tuple[str, ...], ...]:
+    """The tests that each row of docs/semantics.md names, as ``e2e/test_halos.py::test_it``."""
+    page = Path(__file__).parents[1] / "docs" / "semantics.md"
+    lines = page.read_text(encoding="utf-8").splitlines()
+    return tuple([tuple(found) for line in lines if (found := _NAMED.findall(line))])
+
+
+def of_rows(there: Collection[str]) -> set[str]:
+    """Of each row the first test that is ``there``."""
+    return {test for row in rows() for test in [t for t in row if t in there][:1]}
+
+
 def slow_ones(items: Iterable[pytest.Item], tests: Path) -> set[pytest.Item]:
     """The ones of ``items`` that the fast loop leaves out; their files are below ``tests``."""
     slow: set[pytest.Item] = set()
@@ -131,9 +148,14 @@ def slow_ones(items: Iterable[pytest.Item], tests: Path) -> set[pytest.Item]:
         elif item.get_closest_marker("slow") is None:
             functions = files.setdefault(place, {}).setdefault(item.nodeid.partition("[")[0], {})
             functions.setdefault(id(backend), []).append(item)
+    kept_by_rows = of_rows({name.removeprefix("tests/") for one in files.values() for name in one})
     for place, named in files.items():
         few = few_of(place)
-        kept = list(named.values()) if few is None else spread(list(named.values()), few)
+        kept = [sets for name, sets in named.items() if name.removeprefix("tests/") in kept_by_rows]
+        if few is None:
+            kept = list(named.values())
+        elif few > FEWEST or not kept:
+            kept += [sets for sets in spread(list(named.values()), few) if sets not in kept]
         most = SETS if few is None else 1
         of_each = [spread(sets, most) for each in kept for sets in each.values()]
         every = [item for each in named.values() for sets in each.values() for item in sets]

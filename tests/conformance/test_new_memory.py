@@ -12,6 +12,7 @@ from tests.conformance.new_memory import Lists
 from tests.in_turn import one_in
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", one_in(4, range(16), first=1))
 def test_random_lists(queue: fq.FusionQueue, target: str, seed: int) -> None:
     large = 1 << 19 if queue.device.kind == "gpu" else 0

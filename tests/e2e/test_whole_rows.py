@@ -78,6 +78,7 @@ def cube(item: fq.Item, a: Array, b: Array) -> None:
     b[i, j, k] = a[i - 1, j, k] - a[i + 1, j, k] + a[i, j + 1, k] + a[i, j, k - 1] * a[i, j, k + 1]
 
 
+@pytest.mark.slow
 def test_the_inside_of_a_box(sycl_queue: fq.FusionQueue, reference: fq.FusionQueue) -> None:
     for shape in ((3, 3, 3), (4, 3, 50), (5, 6, 18), (7, 4, 35)):
         results = []

@@ -68,6 +68,27 @@ def test_few_tests_of_costly_files_run() -> None:
         assert kept(*(Item(place, name) for name in "abcd")) == list("abcd")
 
 
+def test_of_each_rule_a_test_runs_where_few_of_its_file_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    halos, library = "e2e/test_halos.py", "unit/kernels/test_library.py"
+    of_halos = (f"{halos}::test_c", f"{halos}::test_d")
+    rows = (of_halos, (f"{library}::test_b",), ("e2e/gone.py::test_it",))
+    monkeypatch.setattr(fast_loop, "rows", lambda: rows)
+    four = [Item(halos, f"test_{name}", k=k) for name in "abcd" for k in range(3)]
+    assert kept(*four) == ["test_c[0]"], "in place of the first"
+    marked = [Item(halos, "test_c", is_marked=True), *(Item(halos, f"test_{n}") for n in "abd")]
+    assert kept(*marked) == ["test_c", "test_d"], "the next that the row names"
+    assert kept(*(Item(library, f"test_{name}") for name in "abcd")) == [
+        "test_a", "test_b", "test_d",
+    ]  # fmt: skip
+
+
+def test_rules_are_those_of_the_page() -> None:
+    named = [test for row in fast_loop.rows() for test in row]
+    assert len(fast_loop.rows()) > 200
+    assert "unit/runtime/test_fusion_state.py::test_start_submit_complete" in named
+    assert fast_loop.of_rows(named) == {row[0] for row in fast_loop.rows()}
+
+
 def test_of_many_sets_of_parameters_two_run() -> None:
     items = [Item("unit/ir/test_printer.py", "test_it", k=k) for k in range(11)]
     assert kept(*items) == ["test_it[0]", "test_it[10]"]

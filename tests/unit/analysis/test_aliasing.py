@@ -110,6 +110,7 @@ def test_views_between_each_others_elements_share_no_memory(views, groups):
     assert [p.group for p in places([argument("v", view) for view in views])] == groups
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=200, deadline=None)
 def test_views_of_different_groups_have_no_byte_in_common(seed):

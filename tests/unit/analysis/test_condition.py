@@ -87,6 +87,7 @@ print("answers" if answers else "none")
 """
 
 
+@pytest.mark.slow
 def test_isl_stops_at_any_point():
     """In a process of its own, which isl's own printer of expressions ended by a signal."""
     run = subprocess.run([sys.executable, "-c", LIMITS], capture_output=True, text=True)

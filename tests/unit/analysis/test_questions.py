@@ -343,6 +343,7 @@ def minus_outer_product(item: fq.Item, a, b, k, sign):
         a[i, j] = a[i, j] + a[k, i] * b[k, j]
 
 
+@pytest.mark.slow
 def test_whether_an_answer_serves_is_what_its_validity_says(monkeypatch):
     """Of other members, sizes and scalars, in lists over shrinking ranges."""
     said = []

@@ -229,6 +229,7 @@ def test_replays_of_such_lists(queue: fq.FusionQueue) -> None:
         assert np.array_equal(b.numpy(), after_three_steps(2.0))
 
 
+@pytest.mark.slow
 def test_random_lists_are_as_plain_submits(queue: fq.FusionQueue, launched: list[int]) -> None:
     """Of few kernels in any order, over new Buffers, views of one, and arrays."""
     chance = random.Random(7)

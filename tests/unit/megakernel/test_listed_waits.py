@@ -94,6 +94,7 @@ def schedules(case: str, size: int, workers: int) -> Iterator[Schedule]:
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("workers", [2, 5])
 @pytest.mark.parametrize("size", [1, 2, 7])

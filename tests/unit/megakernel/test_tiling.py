@@ -188,6 +188,7 @@ def test_tiles_with_much_memory_have_fewer_work_items() -> None:
     assert tiles == [(3, 1024), (1, 1024)]
 
 
+@pytest.mark.slow
 def test_a_list_that_ends_with_a_border_is_a_sweep_all_the_same() -> None:
     """Nobody waits for most rows of the step before the last stage; they were done with its first
     row, all at once, and those of all steps before with them."""

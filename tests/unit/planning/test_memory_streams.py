@@ -113,6 +113,7 @@ def test_however_many_streams_there_are_memory_has_a_part_of_its_bandwidth():
     assert streams.joined == pytest.approx(seconds / LEAST_SHARE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_added_and_removed_leaves_what_was(seed):
     draw = random.Random(seed)

@@ -38,6 +38,7 @@ def test_more_takes_longer(strategy: Strategy) -> None:
     assert base < predicted(4, 1 << 23, strategy)[0]
 
 
+@pytest.mark.slow
 def test_it_is_what_auto_compares() -> None:
     _, choice = predicted(8, 1 << 16, "auto")
     assert choice is not None

@@ -66,6 +66,7 @@ def decodings(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
     return found
 
 
+@pytest.mark.slow
 # --------------------------------------------------------------------------- what is recorded
 def test_every_tile_has_its_records(sycl_queue: fq.FusionQueue, decodings) -> None:
     run, out = steps(sycl_queue)

@@ -50,7 +50,6 @@ def test_what_dies_on_the_way_out_does_not_wait() -> None:
     assert found["after"] == [1] * 4
 
 
-@pytest.mark.slow
 def test_an_interrupted_end_of_a_fusion_says_that_the_list_was_not_run() -> None:
     found, done = run("tuning")
     assert done.returncode == 0

@@ -93,7 +93,6 @@ def test_the_block_keeps_its_queue(target):
     f.replay().wait()
 
 
-@pytest.mark.slow
 def test_a_program_that_ends_in_fusion_mode_runs_its_list(target, tmp_path):
     """So do the lists of all other queues."""
     script = tmp_path / "ends.py"

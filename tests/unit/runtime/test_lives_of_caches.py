@@ -61,6 +61,7 @@ def test_numpy_arrays_are_let_go_of(queue):
     assert [reference() for reference in references] == [None, None]
 
 
+@pytest.mark.slow
 def test_buffers_may_die_while_kernels_run(sycl_queue):
     from tests.unit.runtime.kernels import slow
 

@@ -114,6 +114,7 @@ def test_promotion(queue, counts):
     assert counts["plans"] == MOST_VALUES + 1
 
 
+@pytest.mark.slow
 def test_a_persistent_kernel(queue, counts):
     a, b = fq.Buffer(numbered()), fq.Buffer(WIDTH * ROWS, np.int64)
     for t in range(ROWS):
