@@ -104,39 +104,12 @@ class SubmissionList:
     what must run before.  After the launch ``event_of`` gives each submission's event.
     """
 
-    waits_for: Sequence[DeviceEvent] = ()
-    """The same, still known when the list has run."""
-    errors: Mapping[int, BaseException] = _NONE
-    """The same by submission, where others have run."""
-    is_kept = False
-    """Whether the arguments' memory stays when the list has run, until ``release_memory``."""
-    kind: object = None
-    """What is known of it until it has run; see ``same_sizes.kind_of``."""
-    alike: object = None
-    """What lists of that kind have in common (``same_sizes.Alike``), where none has a plan."""
-    options = DEFAULT
-    cache: CacheOutcome = "memory"
-    timings: Mapping[str, float] = _NONE
-    """Seconds by phase that this time took."""
-    fallback: str | None = None
-    left_out: Sequence[str] = ()
-    """Commands that were called while it grew and did not join it, and why."""
-    events: Sequence[DeviceEvent | None] = ()
-    """One for each stage of the first run, or for each submission."""
-    stage_of: Sequence[int] | None = None
-    """The stage of each submission in the first run, whatever ``run`` is by now; None where
-    each submission ran by itself."""
-    asked: FusionOptions | None = None
-    """The options that it will end with, where these are known while it grows."""
-    began: object = None
-    """The change that fusion mode's beginning was (``base.changes``), where it has begun so."""
-    began_after: object = None
-    """The latest before."""
-    _admission: dict[str, float] | None = None
-    _elsewhere: dict[int, Call] | None = None
-    _operands: Sequence[Operands] = ()
-    _scalars: ListScalars | None = None
-    # A list has but what differs from these: to set them all takes longer than a submission.
+    __slots__ = (
+        "_admission", "_operands", "_scalars", "alike", "asked", "began", "began_after", "cache",
+        "calls_elsewhere", "depends", "ended", "entries", "error", "errors", "events", "fallback",
+        "foreign", "is_kept", "kind", "launched", "left_out", "memory", "next_launch", "numbers",
+        "options", "owner", "run", "stage_of", "timings", "values", "waits_for",
+    )  # fmt: skip
 
     def __init__(self, owner: ListOwner | None) -> None:
         self.owner = owner
@@ -147,15 +120,49 @@ class SubmissionList:
         self.foreign: Sequence[object] = ()
         self.values: Sequence[ScalarValue] = ()
         self.depends: Sequence[DeviceEvent] = ()
+        self.waits_for: Sequence[DeviceEvent] = ()
+        """The same, still known when the list has run."""
         self.ended = False
         self.error: BaseException | None = None
         """What kept the list, or a part of it, from running."""
+        self.errors: Mapping[int, BaseException] = _NONE
+        """The same by submission, where others have run."""
+        self.is_kept = False
+        """Whether the arguments' memory stays when the list has run, until ``release_memory``."""
+        self.kind: object = None
+        """What is known of it until it has run; see ``same_sizes.kind_of``."""
+        self.alike: object = None
+        """What lists of that kind have in common (``same_sizes.Alike``), where none has a plan."""
         self.run: PreparedRun | None = None
         """What the list became; None where each submission ran by itself."""
+        self.options = DEFAULT
+        self.cache: CacheOutcome = "memory"
+        self.timings: Mapping[str, float] = _NONE
+        """Seconds by phase that this time took."""
+        self.fallback: str | None = None
+        self.left_out: Sequence[str] = ()
+        """Commands that were called while it grew and did not join it, and why."""
+        self.events: Sequence[DeviceEvent | None] = ()
+        """One for each stage of the first run, or for each submission."""
+        self.stage_of: Sequence[int] | None = None
+        """The stage of each submission in the first run, whatever ``run`` is by now; None where
+        each submission ran by itself."""
+        self.asked: FusionOptions | None = None
+        """The options that it will end with, where these are known while it grows."""
         self.launched: Sequence[DeviceEvent | None] = ()
         """The events of its first submissions that have been launched already."""
         self.next_launch = -1
         """The submission with which the next ones are launched, -1 where they wait for the end."""
+        self.calls_elsewhere: dict[int, Call] = {}
+        """Of submissions that another call of the user's had made before, which gave the arguments'
+        names, the calls that made them here."""
+        self.began: object = None
+        """The change that fusion mode's beginning was (``base.changes``), where it has begun so."""
+        self.began_after: object = None
+        """The latest before."""
+        self._admission: dict[str, float] | None = None
+        self._operands: list[Operands] = []
+        self._scalars: ListScalars | None = None
 
     @property
     def scalars(self) -> ListScalars:
@@ -163,12 +170,6 @@ class SubmissionList:
         if self._scalars is None:
             self._scalars = ListScalars(self.entries, self.calls_elsewhere)
         return self._scalars
-
-    @property
-    def calls_elsewhere(self) -> Mapping[int, Call]:
-        """Of submissions that another call of the user's had made before, which gave the arguments'
-        names, the calls that made them here."""
-        return self._elsewhere or _NONE
 
     @property
     def admission(self) -> dict[str, float]:
@@ -223,9 +224,7 @@ class SubmissionList:
         names."""
         frame = user_frame()
         if frame is not None and not entry.is_called_in(frame):
-            if self._elsewhere is None:
-                self._elsewhere = {}
-            self._elsewhere[len(self.entries)] = frame.f_code, frame.f_lasti
+            self.calls_elsewhere[len(self.entries)] = frame.f_code, frame.f_lasti
 
     def add_all(self, submitted: SubmissionList, call: CallArguments) -> None:
         """The submissions of a list that was made before, with the arguments of ``call``, all of
@@ -239,8 +238,7 @@ class SubmissionList:
                 own.foreign = list(own.foreign)
                 number = entry.last_use = next(use_numbers)
                 self.add(entry, list(own.memory), list(own.values), own, number)
-            if elsewhere:
-                self._elsewhere = {**self.calls_elsewhere, **elsewhere}
+            self.calls_elsewhere |= elsewhere
         except BaseException:
             self._cut(before)
             raise
@@ -314,7 +312,7 @@ class SubmissionList:
         """What kept submission ``index``, or for -1 anything, from running."""
         return self.errors.get(index) if self.errors and index >= 0 else self.error
 
-    def operands(self) -> Sequence[Operands]:
+    def operands(self) -> list[Operands]:
         """Those of the submissions, when they were submitted, with the present scalar values; of a
         list that grows no longer."""
         if not self._operands:

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from fusionq.base.config import set_disk_cache
 from fusionq.base.options import FusionOptions
 from fusionq.cache.build_requests import keep_request, kept_request
 from fusionq.cache.disk import disk_store
@@ -24,7 +25,11 @@ pytest.importorskip("dpctl", reason="programs of the reference backend do not ou
 
 
 @pytest.fixture(autouse=True)
-def nothing_planned(disk_cache: Path) -> None:
+def nothing_planned(disk_cache: Path) -> Iterator[None]:
+    """A worker takes its cache from each request; this process's is as it was behind each test."""
+    PLANS.clear()
+    yield
+    set_disk_cache()
     PLANS.clear()
 
 
