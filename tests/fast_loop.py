@@ -86,7 +86,6 @@ ON_DEVICE = (
     "conformance/test_local_memory.py",
     "conformance/test_math.py",
     "conformance/test_memory.py",
-    "conformance/test_operators.py",
     "conformance/test_values.py",
 )
 """Tests that run on several backends are in the fast loop on the reference backend; these are on

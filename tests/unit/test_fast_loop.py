@@ -110,7 +110,7 @@ def test_the_reference_backend_and_tables_on_the_device(name: str) -> None:
     elsewhere = [Item("conformance/test_lists.py", "f", **{name: each}) for each in targets]
     assert kept(*elsewhere) == ["f[reference]"]
     tables = [
-        Item("conformance/test_operators.py", "f", **{name: each, "k": k})
+        Item("conformance/test_values.py", "f", **{name: each, "k": k})
         for each in targets
         for k in range(4)
     ]

@@ -310,6 +310,7 @@ def test_several_together_may_have_waited_for_all():
     assert relations(*some).waits(2) == [1, 0]
 
 
+@pytest.mark.slow
 def test_steps_of_a_fourier_transform_wait_for_all_that_share_elements():
     x, y = vectors(2, 64)
     turns = [(butterflies, 32, *((x, y) if k % 2 == 0 else (y, x)), 1 << k) for k in range(4)]

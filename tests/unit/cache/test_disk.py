@@ -232,6 +232,7 @@ with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=Tru
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "setuid"), reason="files have no owners")
 def test_a_read_only_directory_can_be_read() -> None:
     command = [sys.executable, "-c", READ_ONLY]

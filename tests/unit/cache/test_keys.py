@@ -62,6 +62,7 @@ def test_what_may_read_differently_in_another_process_is_refused(value: object) 
             digest(part)
 
 
+@pytest.mark.slow
 def test_the_same_in_every_process() -> None:
     code = "from fusionq.cache.keys import digest; print(digest('x', (1, 2.5, None)))"
     environment = {**os.environ, "PYTHONHASHSEED": "77"}

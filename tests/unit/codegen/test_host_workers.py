@@ -152,6 +152,7 @@ def assert_memory(plan: PersistentPlan, wanted: Sequence[np.ndarray[Any, Any]]) 
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "assignment"),
     [("strided", "turns"), ("stencil_2d", "tickets"), ("sum_then_scale", "stages"),
@@ -190,6 +191,7 @@ def test_a_wait_that_runs_out_is_recorded_and_ends_the_launch(tmp_path: Path) ->
     assert stall[q.STALL_COUNTER] >= q.FIRST_COUNTER
 
 
+@pytest.mark.slow
 def test_records_have_a_row_for_each_tile(tmp_path: Path) -> None:
     """The worker's number, and times in order."""
     run = run_of("sum_then_scale", tmp_path, "turns", records=True)

@@ -88,6 +88,7 @@ def fourth(item: fq.Item, a, o, m, k):
         o[i] = o[i] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["reference", None])
 def test_a_list_with_many_conditions_is_its_unfused_run(target):
     kernels = (first, second, third, fourth)

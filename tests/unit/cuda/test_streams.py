@@ -225,6 +225,7 @@ def test_rings_are_for_work_groups_of_one_size() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("together", [1, 2])
 @pytest.mark.parametrize("width", [1, 127, 128, 1000, 1024, 1025, 2048, 2176, 5000])
 def test_loops_over_slots_do_what_the_loops_did(width: int, together: int) -> None:

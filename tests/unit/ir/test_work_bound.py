@@ -111,6 +111,7 @@ def test_loops_that_depend_on_values_have_no_bound(kernel: fq.KernelFunction) ->
     assert bound(kernel, 1, 1) == inf
 
 
+@pytest.mark.slow
 def test_a_persistent_kernel_counts_its_stages() -> None:
     @fq.kernel
     def shifted(item: fq.Item, a, out):

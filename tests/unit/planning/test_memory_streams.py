@@ -140,6 +140,7 @@ def planned(submitted, target, strategy="sequence"):
     return make_plan(submitted, FusionOptions(strategy=strategy), target)
 
 
+@pytest.mark.slow
 def test_submissions_of_many_planes_beyond_the_caches_stay_apart():
     submitted = levels_of(24)
     large = replace(SMALL, launch_operations=1, cache_bytes=6 * N * M * 8)

@@ -265,6 +265,7 @@ def smoothed_by(value):
     return step
 
 
+@pytest.mark.slow
 def test_stages_that_differ_in_the_sign_of_a_zero_do_not_share_a_body(queue):
     buffers = [fq.Buffer(np.ones(20_000)) for _ in range(4)]
     steps = [smoothed_by(value) for value in (0.0, -0.0, -0.0)]

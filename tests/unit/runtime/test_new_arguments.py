@@ -106,6 +106,7 @@ def test_temporaries_leave_nothing_in_the_tables(queue):
     assert len(cache.runs) <= 4
 
 
+@pytest.mark.slow
 def test_sizes_that_never_come_again_leave_nothing_among_the_runs(queue):
     """Though what is known of earlier ones is gone, and their addresses are others' now."""
     cache = queue._state.launcher.cache

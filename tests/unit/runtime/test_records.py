@@ -160,6 +160,7 @@ def other_types(item, p, q):
     p[i].box.on = not q[i].box.on
 
 
+@pytest.mark.slow
 def test_packed_records(queue):
     """Wherever the memory begins: alone, fused, in private memory."""
     first, second = (particles(k, dtype=PACKED) for k in range(2))

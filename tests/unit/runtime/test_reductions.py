@@ -324,6 +324,7 @@ def test_queues_wait_for_each_other(target):
         assert out.numpy()[0] == total.numpy()[0] != 0
 
 
+@pytest.mark.slow
 def test_calls_use_the_memory_of_partial_results_again():
     """And two reductions of one list never the same."""
     n = 260
