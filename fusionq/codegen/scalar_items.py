@@ -26,10 +26,12 @@ from fusionq.ir.nodes import (
     Atomic,
     Binary,
     Call,
+    Compare,
     Const,
     Expr,
     For,
     GroupCall,
+    If,
     ItemQuery,
     Kernel,
     Load,
@@ -41,7 +43,6 @@ from fusionq.ir.nodes import (
 from fusionq.ir.walk import (
     assigned_variable,
     expressions,
-    has_barrier,
     nested_bodies,
     statement_expressions,
     statements,
@@ -51,8 +52,8 @@ from fusionq.ir.walk import (
 
 def is_for_scalars(kernel: Kernel, body: Body) -> bool:
     """Whether ``kernel`` with ``body`` is faster without vectors of work-items, and can do without:
-    it has no sub-groups, and nobody waits for others."""
-    if kernel.sub_group_size is not None or kernel.row_lanes is not None or has_barrier(body):
+    it has no sub-groups, and no functions of work-groups."""
+    if kernel.sub_group_size is not None or kernel.row_lanes is not None:
         return False
     found = list(statements(body))
     if not any(isinstance(s, For | While) for s in found):
@@ -144,11 +145,12 @@ class _Lanes:
         return computed <= CODE_LIMITS.scalar_operations * accesses
 
     def beside(self, body: Iterable[Stmt]) -> float:
-        """The expressions of a work-item in ``body`` outside of such loops; without end in loops
-        that are none, and have none in them, unless they are short."""
+        """The expressions of a work-item in ``body`` outside of such loops, and of what one of a
+        work-group does for all; without end in loops that are none, and have none in them, unless
+        they are short."""
         total = 0.0
         for s in body:
-            if self.is_by_memory(s):
+            if self.is_by_memory(s) or (isinstance(s, If) and _is_one(s.cond)):
                 continue
             for whole in statement_expressions(s):
                 total += sum(_FUNCTION if _is_function(e) else 1 for e in subexpressions(whole))
@@ -164,6 +166,14 @@ class _Lanes:
 
 _FUNCTION = 16
 """Operations in the time of a mathematical function."""
+
+
+def _is_one(cond: Expr) -> bool:
+    """Whether ``cond`` holds for one work-item of a work-group."""
+    if not isinstance(cond, Compare) or cond.op != "eq" or not isinstance(cond.rhs, Const):
+        return False
+    queries = [e.query for e in subexpressions(cond.lhs) if isinstance(e, ItemQuery)]
+    return bool(queries) and all(query.startswith("local") for query in queries)
 
 
 def _is_function(e: Expr) -> bool:

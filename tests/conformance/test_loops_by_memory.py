@@ -10,6 +10,8 @@ import pytest
 
 import fusionq as fq
 
+pytestmark = pytest.mark.usefixtures("group_functions")
+
 
 @fq.kernel
 def product(item: fq.Item, first, column, value, x, y):
@@ -19,6 +21,12 @@ def product(item: fq.Item, first, column, value, x, y):
     for k in range(first[i], first[i + 1]):
         total += value[k] * x[column[k]]
     y[i] = total
+
+
+@fq.kernel
+def dot(item: fq.Item, y, total):
+    i = item.get_id(0)
+    total += y[i] * y[i]
 
 
 @fq.kernel
@@ -67,14 +75,16 @@ def run(queue: fq.FusionQueue, n: int, strategy: str) -> list[Any]:
     x, y = fq.Buffer(rng.standard_normal(n).astype(np.float32)), fq.Buffer(n, np.float32)
     follow = fq.Buffer((np.arange(n) - rng.integers(1, 5, n)).astype(np.int64))
     length, where = fq.Buffer(n, np.int64), fq.Buffer((n, 3), np.int32)
+    total = fq.Buffer(1, np.float32)
     with fq.fusion(queue, strategy=strategy) as f:
         for _ in range(2):
             queue.submit(product, n, first, column, value, x, y)
+            queue.submit(dot, n, y, fq.Reduction(total, "add", initialize=True))
             queue.submit(scale, n, y, x)
         queue.submit(walk, n, follow, length)
         queue.submit(nearest, n, x, where)
     f.event.wait()
-    return [np.array(b.numpy()) for b in (x, y, length, where)]
+    return [np.array(b.numpy()) for b in (x, y, total, length, where)]
 
 
 @pytest.mark.parametrize("n", (1, 19, 130))

@@ -14,7 +14,17 @@ from fusionq.codegen.kernel_source import generate
 from fusionq.codegen.opencl import OPENCL_C
 from fusionq.codegen.scalar_items import is_for_scalars
 from fusionq.codegen.scoping import flatten_blocks
-from fusionq.ir.nodes import Call, Const, If, Kernel, Store
+from fusionq.ir.nodes import (
+    Barrier,
+    Call,
+    Compare,
+    Const,
+    For,
+    If,
+    ItemQuery,
+    Kernel,
+    Store,
+)
 from fusionq.ir.types import BOOL, FLOAT32, INT64
 from tests.unit.frontend.running import define, specialised
 from tests.unit.targets import TWO_CORES
@@ -100,7 +110,18 @@ def test_rows_of_the_first_dimension_are_the_same_for_a_vector():
     assert not is_scalar(*by_order, ndim=2)
 
 
-def test_sub_groups_and_barriers_need_their_lanes():
+def test_a_reduction_behind_it_is_one_work_items():
+    """What the first of a work-group combines, behind a barrier, is little for each."""
+    kernel = lowered(*SCALAR["rows of a sparse matrix"])
+    dense = lowered("s = x[i]").body
+    combine = For("place", Const(INT64, 0), Const(INT64, 128), Const(INT64, 1), dense)
+    first = Compare("eq", ItemQuery("local_id", 0), Const(INT64, 0))
+    assert is_for_scalars(kernel, (*kernel.body, Barrier(), If(first, (combine,))))
+    some = Compare("lt", ItemQuery("local_id", 0), Const(INT64, 16))
+    assert not is_for_scalars(kernel, (*kernel.body, Barrier(), If(some, (combine,))))
+
+
+def test_sub_groups_need_their_lanes():
     kernel = lowered(*SCALAR["rows of a sparse matrix"])
     assert not is_for_scalars(replace(kernel, sub_group_size=16), kernel.body)
     assert not is_for_scalars(replace(kernel, row_lanes=2), kernel.body)
