@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Literal
+from functools import partial
+from typing import Literal, cast
 
 import islpy as isl
 
 from fusionq.analysis.item_relations import between_different, same_group, to_space
-from fusionq.analysis.item_space import ItemSpace, common_space
+from fusionq.analysis.item_space import common_space
 from fusionq.analysis.kernel_accesses import Access
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import TooManyOperations, answered
@@ -152,11 +153,15 @@ def between(analysis: ListAnalysis, producer: int, a: int, consumer: int, b: int
     """How access ``b`` of ``consumer`` depends on access ``a`` of ``producer``, by position."""
     first = analysis.accesses[producer].accesses[a]
     second = analysis.accesses[consumer].accesses[b]
-    try:
-        return answered(lambda: _between(analysis, producer, first, consumer, second))
-    except TooManyOperations as error:
-        reason = f"which elements {first.span} and {second.span} share is not known: {error}"
+
+    def unknown(why: str) -> Between:
+        reason = f"which elements {first.span} and {second.span} share is not known: {why}"
         return Between("UNKNOWN", reason)
+
+    pair = tuple([analysis.submissions[s].range for s in (producer, consumer)])
+    key = "between", analysis.lies(producer, first), analysis.lies(consumer, second), pair
+    find = partial(_between, analysis, producer, first, consumer, second)
+    return analysis.answered_once(key, find, unknown)
 
 
 def _between(analysis: ListAnalysis, producer: int, a: Access, consumer: int, b: Access) -> Between:
@@ -172,8 +177,7 @@ def _between(analysis: ListAnalysis, producer: int, a: Access, consumer: int, b:
             f"the index at {where} is not an affine function of ids, loop variables, sizes and "
             "integer scalars, so it may touch any element",
         )
-    space = common_space([analysis.submissions[s] for s in (producer, consumer)])
-    meeting = space if isinstance(space, str) else _meeting(analysis, (producer, consumer), space)
+    meeting = _meeting(analysis, (producer, consumer))
     return analysis.once(
         ("between", id(from_a), id(from_b), meeting),
         lambda: _of_elements(analysis, from_a, from_b, meeting),
@@ -191,13 +195,26 @@ class _Meeting:
     local_range: tuple[int, ...] | None
 
 
-def _meeting(analysis: ListAnalysis, pair: tuple[int, int], space: ItemSpace) -> _Meeting:
-    """Equal for pairs whose work-items meet alike."""
-    (to_a, pins_a), (to_b, pins_b) = (
-        to_space(analysis.submissions[s], analysis.symbols, space.mode) for s in pair
-    )
-    canonical = analysis.readings.canonical
-    return _Meeting(canonical(to_a), canonical(to_b), pins_a | pins_b, space.local_range)
+def _meeting(analysis: ListAnalysis, pair: tuple[int, int]) -> _Meeting | str:
+    """Equal for pairs whose work-items meet alike; why there are no such work-items."""
+    symbols, readings = analysis.symbols, analysis.readings
+    submissions = [analysis.submissions[s] for s in pair]
+    key = *[s.range for s in submissions], symbols.today
+    known = cast("_Meeting | str | None", readings.meetings.get(key))
+    if known is None:
+        space = common_space(submissions)
+        if isinstance(space, str):
+            known = space
+        else:
+            (to_a, pins_a), (to_b, pins_b) = (
+                to_space(submission, symbols, space.mode) for submission in submissions
+            )
+            known = _Meeting(
+                readings.canonical(to_a), readings.canonical(to_b), pins_a | pins_b,
+                space.local_range,
+            )  # fmt: skip
+        readings.meetings[key] = known
+    return known
 
 
 def _of_elements(
@@ -206,14 +223,20 @@ def _of_elements(
     """How two accesses, from work-items to elements, depend on each other; ``meeting``: which are
     the same work-item, or why there is none such."""
     proofs = analysis.proofs
-    items = from_a.apply_range(from_b.reverse())
-    if proofs.is_empty(items):
-        return Between("NONE", DIFFERENT_ELEMENTS)
+    ids = from_a.apply_range(from_b.reverse())
     if isinstance(meeting, str):
+        if proofs.is_empty(ids):
+            return Between("NONE", DIFFERENT_ELEMENTS)
         return Between("GLOBAL", meeting)
-    analysis.pinned |= meeting.pinned
-    ids, items = items, items.apply_domain(meeting.to_a).apply_range(meeting.to_b)
+    touched = proofs.is_found_today(ids)
+    if not touched and proofs.is_empty(ids):
+        return Between("NONE", DIFFERENT_ELEMENTS)
+    items = ids.apply_domain(meeting.to_a).apply_range(meeting.to_b)
     others = between_different(items)
+    # That different work-items touch one element says that some do.
+    if touched and not proofs.is_found_today(others) and proofs.is_empty(ids):
+        return Between("NONE", DIFFERENT_ELEMENTS)
+    analysis.pinned |= meeting.pinned
     if proofs.is_empty(others):
         return Between("ITEM", "each element is touched by one and the same work-item")
     local = meeting.local_range

@@ -13,7 +13,7 @@ from fusionq.analysis.aliasing import Place, ViewPlace, places
 from fusionq.analysis.isl_texts import map_of, set_of
 from fusionq.analysis.item_space import global_range, local_range
 from fusionq.analysis.kernel_accesses import Access, KernelAccesses, KernelShape
-from fusionq.analysis.proof import Proofs
+from fusionq.analysis.proof import Proofs, TooManyOperations, answered
 from fusionq.analysis.readings import Answer, Readings
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
 from fusionq.analysis.symbol_sources import SymbolSources, symbol_sources
@@ -84,6 +84,9 @@ class ListAnalysis:
         """What ``find`` returns, which asks this analysis' proofs about what is in ``key`` only,
         sets and relations by the identity of their canonical objects; it is not asked again where
         the symbols have values for which that is the same."""
+        used = self.proofs.used
+        if key in used:
+            return cast(T, used[key])
         symbols = self.symbols
         answers = self.readings.answers.setdefault((symbols.alike, key), [])
         rest_on = self.proofs.rest_on
@@ -102,7 +105,29 @@ class ListAnalysis:
         self.proofs.add(answer.conditions)
         self.proofs.today.update(name for name, _ in answer.today)
         self.pinned |= answer.pinned
+        used[key] = answer.value
         return cast(T, answer.value)
+
+    def answered_once(
+        self,
+        key: Hashable,
+        find: Callable[[], T],
+        unknown: Callable[[str], T],
+        questions: int = 1,
+    ) -> T:
+        """What ``find`` returns, which asks isl about that many ``questions`` (``answered``), about
+        what is in ``key`` and today's values; what is ``unknown``, and why, where it takes too
+        long, which is not tried again."""
+        key = key, self.symbols.today
+        too_hard = self.readings.too_hard.get(key)
+        if too_hard is None:
+            try:
+                return answered(find, questions)
+            except TooManyOperations as error:
+                too_hard = str(error)
+                if type(error) is TooManyOperations:  # others say what is left, not what it takes
+                    self.readings.too_hard[key] = too_hard
+        return unknown(too_hard)
 
     def never_happens(self, access: Access) -> bool:
         """Whether no work-item does ``access``."""
@@ -135,6 +160,10 @@ class ListAnalysis:
         """Whether the array of ``access`` lies in a group; False, too, where that is left open."""
         place = self.place.get((submission, self.argument_index(submission, access.array)))
         return place is not None and place.group == group
+
+    def lies(self, submission: int, access: Access) -> Hashable:
+        """Equal for accesses in whose place the same elements are."""
+        return self._lies(submission, access)[0]
 
     def elements(self, submission: int, access: Access) -> isl.Map | None:
         """Instances to elements: indices, or addresses where the array's group needs them;

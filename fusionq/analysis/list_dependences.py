@@ -27,9 +27,15 @@ from fusionq.analysis.dependence import (
     between,
     dependences_between,
 )
+from fusionq.analysis.element_boxes import Box, element_boxes, may_hold
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.overwritten import are_apart, is_overwritten, writes_within
-from fusionq.analysis.proof import in_steps, nothing_left
+from fusionq.analysis.overwritten import (
+    are_apart,
+    is_overwritten,
+    overwritten_by_these,
+    writes_within,
+)
+from fusionq.analysis.proof import in_steps, nothing_left, stop_if_late
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.scope import DependenceKind
 from fusionq.base.frozen import dataclass
@@ -158,6 +164,9 @@ class _Finder:
             return tuple(found)
         many = self.many or len(producers) > FEW_LIVE
         pairs = [self._of_pair(p, s, many) for p in producers]
+        exactly: dict[int, frozenset[int]] = {}
+        if many:
+            exactly = {p: self._ended(p, s, *f) for p, f in zip(producers, pairs, strict=True)}
         partly = {
             (p, group): (*self.memories[group].live[p].partly, s)
             for p, (of_pair, _) in zip(producers, pairs, strict=True)
@@ -179,7 +188,7 @@ class _Finder:
         for p, (of_pair, overwritten) in zip(producers, pairs, strict=True):
             found += [f.between(p, s) for f in of_pair]
             for group in self.uses[p]:
-                self._ends(p, group, overwritten)
+                self._ends(p, group, overwritten | exactly.get(p, frozenset()))
         for (p, group), overwritten in together.items():
             self._ends(p, group, overwritten)
         for group, use in own.items():
@@ -229,6 +238,33 @@ class _Finder:
                 )
         return found
 
+    def _ended(
+        self, p: int, s: int, found: Sequence[PairScope], overwritten: frozenset[int]
+    ) -> frozenset[int]:
+        """The living accesses of ``p``, by position, all of whose elements ``s`` writes, which
+        depends on ``p`` as ``found`` and by an answer that serves other scalars, too, has written
+        those of ``overwritten``."""
+        questions = self.questions
+        integers = questions.integers(p) + questions.integers(s)
+        groups = self._partly_written(p, found) if integers else ()
+        of_first, of_second = self._boxes(p) if groups else (), self._boxes(s) if groups else ()
+        asked = tuple(
+            k
+            for group in groups
+            for live in (self.memories[group].live[p],)
+            for k in sorted((live.reads | live.writes) - overwritten)
+            if may_hold([of_second[b] for b in self.uses[s][group].writes], of_first[k])
+        )
+        if not asked:
+            return frozenset()
+        question = "overwritten by these", asked, integers
+        return questions.ask((p, s), question, partial(overwritten_by_these, positions=asked))
+
+    def _boxes(self, s: int) -> tuple[Box, ...]:
+        """The boxes around the elements of the accesses of a submission."""
+        question = "element boxes", self.questions.integers(s)
+        return self.questions.ask((s,), question, element_boxes)
+
     def _is_overwritten(
         self, members: Sequence[int], position: int, group: int, here: bool
     ) -> bool:
@@ -259,25 +295,19 @@ class _Finder:
             if not many or ((live := self.memories[a.group].live.get(p)) and k in live)
         )
 
-        def compare(a: int, b: int) -> Between:
-            return questions.ask(
-                pair,
-                ("between", living[a], b),
-                lambda analysis: between(analysis, 0, living[a], 1, b),
-                ((first[living[a]].argument,), (second[b].argument,)),
-                other_sizes=True,
-            )
+        def answer(analysis: ListAnalysis) -> tuple[Sequence[PairScope], frozenset[int]]:
+            # Of the same two submissions: one analysis for all of it takes a fraction of what one
+            # for each does, and what is found is kept with the relations (``ListAnalysis.once``).
+            def compare(a: int, b: int) -> Between:
+                stop_if_late()
+                return between(analysis, 0, living[a], 1, b)
 
-        def answer(_: ListAnalysis) -> tuple[Sequence[PairScope], frozenset[int]]:
             alive = [first[k] for k in living]
-            apart = partial(are_apart, positions=living)
             overwritten: frozenset[int] = frozenset()
-            if many and questions.ask(pair, ("apart", living), apart, other_sizes=True):
+            if many and are_apart(analysis, living):
                 found = dependences_between(0, 1, alive, second, _apart, self.unions)
             else:
-                overwritten = frozenset(
-                    k for k in living if self._is_overwritten(pair, k, first[k].group, many)
-                )
+                overwritten = frozenset(k for k in living if is_overwritten(analysis, k, many))
                 found = dependences_between(0, 1, alive, second, compare, self.unions)
             if len(living) < len(first):  # the others may touch what the second touches
                 found = tuple(f for f in found if f.scope != "NONE")

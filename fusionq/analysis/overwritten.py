@@ -14,7 +14,7 @@ import islpy as isl
 
 from fusionq.analysis.kernel_accesses import Access
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import TooManyOperations, answered, symbols_of
+from fusionq.analysis.proof import symbols_of
 
 
 def is_overwritten(analysis: ListAnalysis, position: int, here: bool = False) -> bool:
@@ -23,6 +23,20 @@ def is_overwritten(analysis: ListAnalysis, position: int, here: bool = False) ->
     and others that the proofs say."""
     access = analysis.accesses[0].accesses[position]
     return _written(analysis, [access], analysis.shares(0, access).group, here)
+
+
+def overwritten_by_these(analysis: ListAnalysis, positions: Collection[int]) -> frozenset[int]:
+    """Of two submissions: the accesses of the first, among ``positions``, all of whose elements the
+    second writes.  That these do not may be said of all values, so an answer about other scalars
+    serves these; here it is only one about these."""
+    accesses = analysis.accesses[0].accesses
+    return frozenset(
+        k
+        for k in positions
+        if _written(
+            analysis, [accesses[k]], analysis.shares(0, accesses[k]).group, here=True, these=True
+        )
+    )
 
 
 def are_apart(analysis: ListAnalysis, positions: Collection[int]) -> bool:
@@ -68,19 +82,30 @@ def _never_meet(analysis: ListAnalysis, first: Sequence[Access], second: Sequenc
     def apart() -> bool:
         one, other = analysis.touched(0, first), analysis.touched(1, second)
         key = "apart", id(one), id(other)
-        return analysis.once(key, lambda: analysis.proofs.is_empty(one.intersect(other)))
+        return analysis.once(key, lambda: _is_empty(analysis, one.intersect(other)))
 
-    try:
-        return answered(apart)
-    except TooManyOperations:
-        return False
+    own, others = (
+        tuple([analysis.lies(s, access) for access in accesses])
+        for s, accesses in enumerate((first, second))
+    )
+    return analysis.answered_once(("apart", own, others), apart, lambda _: False)
+
+
+def _is_empty(analysis: ListAnalysis, shared: isl.Set) -> bool:
+    """Whether there are no elements ``shared``; that there are some is right of all values."""
+    return not analysis.proofs.is_found_today(shared) and analysis.proofs.is_empty(shared)
 
 
 def _written(
-    analysis: ListAnalysis, accesses: Sequence[Access], group: int, here: bool = False
+    analysis: ListAnalysis,
+    accesses: Sequence[Access],
+    group: int,
+    here: bool = False,
+    these: bool = False,
 ) -> bool:
     """Whether the submissions after the first write all elements of a memory that ``accesses`` of
-    the first touch; False, too, where that takes too long to decide."""
+    the first touch; False, too, where that takes too long to decide, or has been said of other
+    values, unless only ``these`` count."""
     context = analysis.symbols.context
 
     def certain(s: int) -> list[Access]:
@@ -100,13 +125,19 @@ def _written(
         if not parts:
             return False
         touched = analysis.touched(0, accesses)
-        key = "written", here, id(touched), *map(id, parts)
+        key = "written", here, id(touched), *map(id, parts), these and analysis.symbols.today
         return analysis.once(key, lambda: _is_within(analysis, touched, parts, here))
 
-    try:
-        return answered(written, len(analysis.submissions) - 1)
-    except TooManyOperations:
-        return False
+    writes = tuple(
+        tuple([
+            analysis.lies(s, access)
+            for access in analysis.accesses[s].accesses
+            if access.kind == "write" and analysis.is_placed(s, access, group)
+        ])
+        for s in range(1, len(analysis.submissions))
+    )
+    key = "written", here, these, tuple([analysis.lies(0, access) for access in accesses]), writes
+    return analysis.answered_once(key, written, lambda _: False, len(writes))
 
 
 def _is_within(

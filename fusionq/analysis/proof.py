@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
@@ -340,6 +340,9 @@ class Proofs:
     today: set[str] = field(default_factory=set)
     is_hard: bool = False
     """Whether it was too hard to say for which sizes and scalars something is empty."""
+    used: dict[Hashable, object] = field(default_factory=dict)
+    """What is kept elsewhere with its conditions, which are among ``conditions`` since it was used
+    here."""
 
     def is_empty(self, relation: isl.Set | isl.Map) -> bool:
         """Whether ``relation`` has no element for today's values; False, which refuses what
@@ -377,6 +380,12 @@ class Proofs:
                 self.add(answered(lambda: self._conditions(hard, inside=False)))
                 self.today |= scalars
         return True
+
+    def is_found_today(self, relation: isl.Set | isl.Map) -> bool:
+        """Whether ``relation`` certainly has an element for today's values, which takes a fraction
+        of the work of a decision and is not remembered; False where it takes too long."""
+        here = relation.intersect_params(self.symbols.point)
+        return found_within(OPERATIONS_FOR_OTHERS, here.is_empty) is False
 
     def is_empty_for_others(self, find: Callable[[], isl.Set | isl.Map]) -> bool:
         """Whether it could be found out for which sizes and scalars, today's among them, the set

@@ -30,6 +30,7 @@ from fusionq.analysis.submission import (
 )
 from fusionq.analysis.validity import ScalarPlace, Validity, condition_function, validity_of
 from fusionq.base.frozen import dataclass
+from fusionq.ir.nodes import Kernel
 from fusionq.language.ranges import NdRange
 
 T = TypeVar("T")
@@ -78,14 +79,24 @@ and which scalars vary: equal where all questions about them are, but for scalar
 @dataclass
 class Answers:
     """What questions about the lists of one plan have been answered with, for all of them: equal
-    ``kinds`` and ``families`` of their submissions have equal numbers."""
+    ``kernels``, ``kinds`` and ``families`` of their submissions have equal numbers."""
 
     readings: Readings = field(default_factory=Readings)
+    kernels: dict[Kernel, int] = field(default_factory=dict)
+    _numbers: dict[int, tuple[Kernel, int]] = field(default_factory=dict)
     kinds: dict[Hashable, int] = field(default_factory=dict)
     families: dict[Hashable, int] = field(default_factory=dict)
     analyses: dict[Hashable, ListAnalysis] = field(default_factory=dict)
     read: dict[Hashable, KernelsRead] = field(default_factory=dict)
     found: dict[Hashable, list[_Answer]] = field(default_factory=dict)
+
+    def number(self, kernel: Kernel) -> int:
+        """Equal for equal kernels, which lists of one plan make anew; compared once each."""
+        known = self._numbers.get(id(kernel))
+        if known is None:
+            number = self.kernels.setdefault(kernel, len(self.kernels))
+            known = self._numbers[id(kernel)] = kernel, number
+        return known[1]
 
 
 class Questions:
@@ -297,7 +308,10 @@ class Questions:
     # ------------------------------------------------------------------------- structure
     def _shape(self, s: int, submission: Submission) -> _Shape:
         kinds, families = self.answers.kinds, self.answers.families
-        code = submission.fingerprint, submission.signature, submission.ir.span
+        of_user, *made = submission.fingerprint.split(" ", 1)
+        # What is made of a user's kernel has a name that is its own in one list only.
+        kernel = self.answers.number(submission.ir) if made else None
+        code = of_user, kernel, submission.signature, submission.ir.span
         layouts = tuple(_kind_of(argument) for argument in submission.arguments)
         kind = code, submission.range, layouts
         extents = global_range(submission)

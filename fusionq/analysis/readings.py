@@ -54,6 +54,11 @@ class Readings:
     hard: set[Hashable] = field(default_factory=set)
     """Relations and what the symbols are, about which it is too hard to say for which scalars what
     is answered holds."""
+    too_hard: dict[Hashable, str] = field(default_factory=dict)
+    """Why questions that have taken too long have no answer, by what they and the values of the
+    symbols are."""
+    meetings: dict[Hashable, object] = field(default_factory=dict)
+    """Which work-items of two submissions are the same, by their ranges and the symbols."""
     texts: dict[int, tuple[isl.Set, str | None, frozenset[str]]] = field(default_factory=dict)
     """Of conditions, by identity, with their symbols; None where they are too hard to write."""
     _same: dict[int, list[isl.Set | isl.Map]] = field(default_factory=dict)

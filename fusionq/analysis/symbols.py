@@ -92,6 +92,11 @@ class Symbols:
         return self.names, empty, self.free
 
     @cached_property
+    def today(self) -> tuple[object, ...]:
+        """As ``alike``, with the values."""
+        return self.alike, tuple(self.values.values())
+
+    @cached_property
     def context(self) -> isl.Set:
         """What always holds: sizes are at least 1 (lists with empty ranges or arrays take
         their own plans)."""

@@ -192,8 +192,8 @@ class _Ways:
             return _Stay(dict.fromkeys(stay.keys, str(stay)))
         yield "passes"
         varying = _places(renamed, self.varying)
-        readings = self.questions.readings
-        asked = Questions(renamed.submissions, varying, renamed.numbers, readings)
+        answers = self.questions.answers
+        asked = Questions(renamed.submissions, varying, renamed.numbers, answers=answers)
         group_of = {asked.place[at].group: key for at, key in renamed.versions.items()}
         anew = yield from temporaries(asked, group_of)
         if anew.refused:
@@ -255,7 +255,8 @@ class _Way:
         values = {place: ways.fixed[o] for place, o in origin.items() if o in ways.fixed}
         asked = questions
         if rest.found:
-            asked = Questions(made.submissions, varies, questions.numbers, questions.readings)
+            answers = questions.answers
+            asked = Questions(made.submissions, varies, questions.numbers, answers=answers)
         raw = yield from direct_dependences(asked)
         decided = {
             asked.place[t.producer, t.argument].group: self._decision(t, t.producer in tiled)

@@ -84,7 +84,7 @@ def rows_list(questions: Questions, varying: Collection[ScalarPlace]) -> RowsLis
         )
     if not shapes:
         return RowsList(questions, questions, shapes)
-    rows = Questions(made, varying, questions.numbers, questions.readings)
+    rows = Questions(made, varying, questions.numbers, answers=questions.answers)
     return RowsList(rows, questions, shapes)
 
 

@@ -48,8 +48,22 @@ def butterfly(item: fq.Item, x, half):
     x[a + half] = u - v
 
 
+@fq.kernel
+def link(item: fq.Item, u, which: int, colour: int):
+    k = item.get_id(0)
+    j = (k + 1) % 16
+    if k % 2 == colour:
+        u[which, k] = u[which, k] * 3 + u[0, k] * u[1, j] + u[1, k] * u[2, j] + u[2, k] * u[0, j]
+
+
 def touched(kernel, n, *scalars):
     """The elements of ``x`` that the work-items read, and that they write."""
+    if kernel is link:
+        which, colour = scalars
+        sites = range(colour, n, 2)
+        return {(w, (k + d) % 16) for k in sites for w in range(3) for d in (0, 1)}, {
+            (which, k) for k in sites
+        }
     if kernel is line or kernel is look:
         read = {i + scalars[0] for i in range(n)}
         return read, read if kernel is line else set()
@@ -123,6 +137,34 @@ def test_a_step_of_a_transform_overwrites_the_one_before():
     found, _ = found_of(calls, 1 << 8)
     assert not missed(calls, found)
     assert [{d.producer for d in of_one} for of_one in found[6:]] == [{5}, {6}]
+
+
+def links(calls):
+    """What direct dependences are found of updates of one memory, each of another part."""
+    u = np.zeros((3, 16), np.int32)
+    listed = submissions(*((kernel, items, u, *scalars) for kernel, items, *scalars in calls))
+    return completed(direct_dependences(Questions(listed)))
+
+
+def test_that_others_do_not_overwrite_says_nothing_of_these():
+    """Two of six parts are like two others, of which the second does not write what the first
+    touched: each time that all six have been updated, all that was touched before is over."""
+    calls = [(link, 16, k % 3, k // 3 % 2) for k in range(32)]
+    found = links(calls)
+    assert not missed(calls, found)
+    assert {len({d.producer for d in of_one}) for of_one in found[18:]} == {
+        len({d.producer for d in of_one}) for of_one in found[12:18]
+    }
+    assert all(s - d.producer <= 9 for s, of_one in enumerate(found[12:], 12) for d in of_one)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_parts_that_are_updated_in_any_order(seed):
+    order = random.Random(seed)
+    calls = [
+        (link, order.choice((10, 16)), order.randrange(3), order.randrange(2)) for _ in range(16)
+    ]
+    assert not missed(calls, links(calls))
 
 
 def test_what_is_covered_by_two_but_for_one_element_stays():

@@ -359,7 +359,7 @@ def test_whether_an_answer_serves_is_what_its_validity_says(monkeypatch):
         return original(questions, answers, members, other_sizes)
 
     monkeypatch.setattr(Questions, "_known", known)
-    n = 7
+    n = 12
     a, b, index = np.zeros((n, n)), np.zeros((n, n + 1)), np.zeros(n)
     calls = []
     for k in range(n - 1):
