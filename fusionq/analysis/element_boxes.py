@@ -6,6 +6,7 @@ They prove nothing: they say which questions about all elements need not be aske
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import islpy as isl
 
@@ -30,7 +31,7 @@ def element_boxes(analysis: ListAnalysis) -> tuple[Box, ...]:
     found: list[Box] = []
     for position in range(len(analysis.accesses[0].accesses)):
         try:
-            found.append(found_within(OPERATIONS, lambda position=position: box(position)))
+            found.append(found_within(OPERATIONS, partial(box, position)))
         except TooManyOperations:  # nothing about the list is answered any longer
             found.append(None)
     return tuple(found)
