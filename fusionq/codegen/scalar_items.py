@@ -17,7 +17,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 
+from fusionq.base.frozen import dataclass
+from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.scoping import Body
 from fusionq.ir.functions import FLOAT_FUNCTIONS
@@ -53,20 +56,52 @@ from fusionq.ir.walk import (
 def is_for_scalars(kernel: Kernel, body: Body) -> bool:
     """Whether ``kernel`` with ``body`` is faster without vectors of work-items, and can do without:
     it has no sub-groups, and no functions of work-groups."""
+    beside = _beside(kernel, body)
+    return beside is not None and beside.has_loops and beside.expressions <= _MOST
+
+
+def slower_together(kernels: Iterable[Kernel]) -> Kernel | None:
+    """One of ``kernels`` that is faster without vectors of work-items, where one kernel that does
+    all of them has vectors; None if there is none such."""
+    found = [(kernel, _beside_of(kernel)) for kernel in kernels]
+    if sum(inf if beside is None else beside.expressions for _, beside in found) <= _MOST:
+        return None
+    return next(
+        (k for k, own in found if own and own.has_loops and own.expressions <= _MOST), None
+    )
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """Of a kernel that can do without vectors of work-items, and has no loops that gain by them
+    among those that go on as long as memory says: whether it has such, and the expressions beside
+    them."""
+
+    has_loops: bool
+    expressions: float
+
+
+@cached_by_identity
+def _beside_of(kernel: Kernel) -> _Beside | None:
+    return _beside(kernel, kernel.body)
+
+
+def _beside(kernel: Kernel, body: Body) -> _Beside | None:
     if kernel.sub_group_size is not None or kernel.row_lanes is not None:
-        return False
+        return None
     found = list(statements(body))
-    if not any(isinstance(s, For | While) for s in found):
-        return False
     if any(isinstance(s, GroupCall) for s in found):
-        return False
+        return None
     if any(map(_asks_for_sub_group, expressions(body))):
-        return False
+        return None
     lanes = _Lanes(kernel, found)
     by_memory = [s for s in found if lanes.is_by_memory(s)]
-    if not by_memory or not all(map(lanes.is_for_scalars, by_memory)):
-        return False
-    return lanes.beside(body) <= CODE_LIMITS.beside_scalars
+    if not all(map(lanes.is_for_scalars, by_memory)):
+        return None
+    return _Beside(bool(by_memory), lanes.beside(body))
+
+
+_MOST = CODE_LIMITS.beside_scalars
 
 
 class _Lanes:

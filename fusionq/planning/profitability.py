@@ -14,6 +14,7 @@ from fusionq.analysis.validity import size_order
 from fusionq.analysis.work_groups import group_count, largest_extents
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import Target
+from fusionq.codegen.scalar_items import slower_together
 from fusionq.planning.cost import MARGIN
 from fusionq.planning.joined_launches import slower_joined
 from fusionq.planning.members import Members
@@ -61,7 +62,7 @@ def unprofitable(
         return None
     elif space.local_range is None:
         if wanted == "profitable":
-            reason = _many_streams(members, target, validity)
+            reason = _vectors_made(members) or _many_streams(members, target, validity)
         if alike and reason is None and not masked():
             return None  # whole groups of one dimension find out that they have nothing to do
     whole = alike and space.local_range is None
@@ -83,6 +84,19 @@ def unprofitable(
         return None
     remedy = _ASK if wanted == "profitable" else _REQUIRE
     return f"{reason}; {remedy}"
+
+
+def _vectors_made(members: Members) -> str | None:
+    """Why one launch for all of ``members`` takes longer than a launch each, on CPUs: some of them
+    are done without vectors of work-items there (``codegen.scalar_items``), and all together are
+    not."""
+    kernel = slower_together(submission.ir for submission in members.different)
+    if kernel is None:
+        return None
+    return (
+        f"the loops of {kernel.name}, which go on as long as memory says, would be done by "
+        "vectors, which wait for the longest of them"
+    )
 
 
 def _many_streams(members: Members, target: Target, validity: ListValidity) -> str | None:
