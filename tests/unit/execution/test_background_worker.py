@@ -109,7 +109,7 @@ class Ended(Exception):
 @pytest.mark.parametrize("has_ended", [False, True])
 def test_lines_are_answered_until_there_are_none(has_ended: bool, monkeypatch) -> None:
     """It ends where it has nothing to do for a while, and with its parent."""
-    over, answered, codes = threading.Event(), threading.Event(), []
+    over, answered, read, codes = threading.Event(), threading.Event(), threading.Event(), []
 
     def lines() -> Iterator[bytes]:
         yield b'{"number": 1}\n'
@@ -123,6 +123,7 @@ def test_lines_are_answered_until_there_are_none(has_ended: bool, monkeypatch) -
         over.set()
         if threading.current_thread() is threading.main_thread():
             raise Ended
+        read.set()
 
     class Answers(io.StringIO):
         def flush(self) -> None:
@@ -132,10 +133,11 @@ def test_lines_are_answered_until_there_are_none(has_ended: bool, monkeypatch) -
     answers = Answers()
     monkeypatch.setattr(background_worker, "_prepared", lambda: answers)
     monkeypatch.setattr(background_worker, "answer", lambda told: [told["number"] + 40])
-    monkeypatch.setattr(background_worker, "IDLE_SECONDS", 0.5)
+    monkeypatch.setattr(background_worker, "IDLE_SECONDS", 1.0)
     monkeypatch.setattr(os, "_exit", end)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=lines()))
     with pytest.raises(Ended):
         background_worker.main()
+    assert read.wait(10), "the thread that reads would end this process behind the test"
+    assert codes == [0, 0]
     assert answers.getvalue() == "[41]\n[42]\n"
-    assert codes[0] == 0 and over.is_set()
