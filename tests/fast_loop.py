@@ -31,6 +31,7 @@ RULES = (
 
 COSTLY = (
     "conformance/test_persistent_elsewhere.py",
+    "conformance/test_reductions_in_order.py",
     "unit/analysis/test_hard_kernels.py",
     "unit/analysis/test_long_lists.py",
     "unit/analysis/test_partly_overwritten.py",
