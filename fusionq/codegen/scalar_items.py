@@ -57,7 +57,7 @@ def is_for_scalars(kernel: Kernel, body: Body) -> bool:
     """Whether ``kernel`` with ``body`` is faster without vectors of work-items, and can do without:
     it has no sub-groups, and no functions of work-groups."""
     beside = _beside(kernel, body)
-    return beside is not None and beside.has_loops and beside.expressions <= _MOST
+    return beside is not None and beside.is_for_scalars
 
 
 def slower_together(kernels: Iterable[Kernel]) -> Kernel | None:
@@ -66,9 +66,7 @@ def slower_together(kernels: Iterable[Kernel]) -> Kernel | None:
     found = [(kernel, _beside_of(kernel)) for kernel in kernels]
     if sum(inf if beside is None else beside.expressions for _, beside in found) <= _MOST:
         return None
-    return next(
-        (k for k, own in found if own and own.has_loops and own.expressions <= _MOST), None
-    )
+    return next((k for k, own in found if own is not None and own.is_for_scalars), None)
 
 
 @dataclass(frozen=True)
@@ -79,6 +77,11 @@ class _Beside:
 
     has_loops: bool
     expressions: float
+
+    @property
+    def is_for_scalars(self) -> bool:
+        """Whether the kernel by itself is faster without vectors."""
+        return self.has_loops and self.expressions <= _MOST
 
 
 @cached_by_identity
