@@ -1,7 +1,7 @@
 """Planning and building in a worker process, which fills the disk cache.
 
 So neither the interpreter's lock nor a crash of a device's compiler reaches the user.  A process
-has one worker at most: it starts when the first list needs it, has the lowest priority, works on
+has one worker at most: it starts when the first list needs it, has a low priority, works on
 one request after the other, and ends with its parent.  Nothing here waits for it: its answers are
 read when somebody asks for them.
 """
