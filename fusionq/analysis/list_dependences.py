@@ -13,8 +13,8 @@ accesses.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import field
 from functools import partial
 
 from fusionq.analysis.dependence import (
@@ -23,12 +23,18 @@ from fusionq.analysis.dependence import (
     Between,
     PairScope,
     Unions,
-    accesses_of,
     between,
     dependences_between,
 )
 from fusionq.analysis.element_boxes import Box, element_boxes, may_hold
 from fusionq.analysis.list_analysis import ListAnalysis
+from fusionq.analysis.live_accesses import (
+    LiveAccesses,
+    MemoryUse,
+    MemoryUses,
+    accessed,
+    uses_of,
+)
 from fusionq.analysis.overwritten import (
     are_apart,
     is_overwritten,
@@ -38,7 +44,6 @@ from fusionq.analysis.overwritten import (
 from fusionq.analysis.proof import in_steps, nothing_left, stop_if_late
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.scope import DependenceKind
-from fusionq.base.frozen import dataclass
 from fusionq.base.steps import Steps
 
 FEWEST_COMPARED, ALL_COMPARED = 64, 40_000
@@ -56,29 +61,12 @@ MOST_WRITERS = 16
 """Different kinds of writers of one memory whose elements are compared."""
 
 
-@dataclass
-class _Live:
-    """The accesses of a submission to one memory, by position, that still matter."""
+MOST_COVERING = 4
+"""Writers of which each is asked whether it wrote all that an access touches."""
 
-    reads: set[int]
-    writes: set[int]
-    partly: tuple[int, ...] = ()
-    """The submissions since then that have written a part of it."""
-
-    def __contains__(self, position: int) -> bool:
-        return position in self.reads or position in self.writes
-
-
-@dataclass
-class _Memory:
-    """What a list does to one memory: the live accesses by submission; a writer for each way in
-    which it is written; and which of these ways write all that any of them does."""
-
-    live: dict[int, _Live] = field(default_factory=dict)
-    writers: dict[Hashable, int] = field(default_factory=dict)
-    overwrites: dict[Hashable, bool] = field(default_factory=dict)
-    unknown: tuple[int, str] | None = None
-    """The last submission that was not compared with all that it would have to be, and why."""
+_OfPair = tuple[Sequence[PairScope], frozenset[int]]
+"""The dependences of one submission on another, and the accesses of that, by position, all of whose
+elements it writes."""
 
 
 def direct_dependences(
@@ -108,9 +96,12 @@ class _Finder:
     def __init__(self, questions: Questions) -> None:
         self.questions = questions
         self.unions = Unions()
-        self.memories: dict[int, _Memory] = {}
+        self.memories: dict[int, MemoryUses] = {}
         self.accesses: list[tuple[Accessed, ...]] = []
-        self.uses: list[dict[int, _Use]] = []
+        self.uses: list[dict[int, MemoryUse]] = []
+        self.in_vain: Counter[int] = Counter()
+        """By family, of how many submissions, one after the other, the dependences on all living
+        ones were looked at although it was asked who wrote what they touch."""
         self.many = False
         """Whether accesses of many submissions have lived at once."""
         self.most = max(FEWEST_COMPARED, ALL_COMPARED // max(len(questions.submissions), 1))
@@ -118,12 +109,12 @@ class _Finder:
     def note(self, s: int) -> None:
         """What submission ``s``, the next one, does to its memory."""
         accesses = accessed(self.questions, s)
-        uses = _uses(accesses)
+        uses = uses_of(accesses)
         ways = {group: self._way(s, group) for group, use in uses.items() if use.writes}
         self.accesses.append(accesses)
         self.uses.append(uses)
         for group in uses:
-            memory = self.memories.setdefault(group, _Memory())
+            memory = self.memories.setdefault(group, MemoryUses())
             if group in ways:
                 memory.writers.setdefault(ways[group], s)
 
@@ -163,9 +154,14 @@ class _Finder:
                     memory.unknown = s, why
             return tuple(found)
         many = self.many or len(producers) > FEW_LIVE
-        pairs = [self._of_pair(p, s, many) for p in producers]
         exactly: dict[int, frozenset[int]] = {}
-        if many:
+        in_vain = self.in_vain
+        if not many:
+            pairs = self._of_pairs(producers, s, many)
+        else:
+            in_vain = self.in_vain.copy()
+            latest = self._of_latest(producers, s, in_vain)
+            producers, pairs = list(latest), list(latest.values())
             exactly = {p: self._ended(p, s, *f) for p, f in zip(producers, pairs, strict=True)}
         partly = {
             (p, group): (*self.memories[group].live[p].partly, s)
@@ -182,7 +178,7 @@ class _Finder:
             for group, use in own.items()
             if use.writes and self._overwrites_all(self.memories[group], s, group)
         }
-        self.many = many
+        self.many, self.in_vain = many, in_vain  # from here on nothing is asked
         for p, group in partly:
             self.memories[group].live[p].partly = partly[p, group]
         for p, (of_pair, overwritten) in zip(producers, pairs, strict=True):
@@ -196,7 +192,7 @@ class _Finder:
             if group in overwrites:
                 memory.live.clear()
                 memory.unknown = None
-            memory.live[s] = _Live(set(use.reads), set(use.writes))
+            memory.live[s] = LiveAccesses(set(use.reads), set(use.writes))
         return tuple(found)
 
     def _ends(self, p: int, group: int, overwritten: frozenset[int]) -> None:
@@ -212,10 +208,10 @@ class _Finder:
     def _partly_written(self, p: int, found: Sequence[PairScope]) -> set[int]:
         """The memories of which another submission, which depends on ``p`` so, writes elements that
         a living access of ``p`` touched."""
-        group_of = {a.argument: a.group for a in self.accesses[p]}
-        groups = {
-            group_of[f.producer_argument] for f in found if f.kind != "RAW" and f.scope != "NONE"
-        }
+        arguments = {f.producer_argument for f in found if f.kind != "RAW" and f.scope != "NONE"}
+        if not arguments:
+            return arguments
+        groups = {a.group for a in self.accesses[p] if a.argument in arguments}
         return {group for group in groups if p in self.memories[group].live}
 
     def _living(self) -> list[tuple[int, int]]:
@@ -283,37 +279,111 @@ class _Finder:
             other_sizes=True,
         )
 
-    def _of_pair(self, p: int, s: int, many: bool) -> tuple[Sequence[PairScope], frozenset[int]]:
-        """The dependences of ``s`` on ``p``, and the accesses of ``p``, by position, all of whose
-        elements ``s`` writes; ``many``: accesses of many submissions live, so that only those are
-        looked at that do."""
-        questions, pair = self.questions, (p, s)
-        first, second = self.accesses[p], self.accesses[s]
-        living = tuple(
-            k
-            for k, a in enumerate(first)
-            if not many or ((live := self.memories[a.group].live.get(p)) and k in live)
+    def _of_latest(
+        self, producers: Sequence[int], s: int, in_vain: Counter[int]
+    ) -> dict[int, _OfPair]:
+        """As ``_of_pairs``, of those of ``producers`` alone that are not older than what wrote all
+        that ``s`` touches: its dependences on older ones follow from those.  Counts what is asked
+        ``in_vain``."""
+        left = {group: use.reads | use.writes for group, use in self.uses[s].items()}
+        tried: Counter[int] = Counter()
+
+        def matters(p: int) -> bool:
+            """Whether an access of ``s`` that is ``left`` may depend on one of ``p`` that lives."""
+            for group, own in left.items():
+                live = self.memories[group].live.get(p) if own else None
+                if live and (live.writes or not own.isdisjoint(self.uses[s][group].writes)):
+                    return True
+            return False
+
+        # Where it ends nothing time after time, that is asked at the first, second, fourth, … time.
+        family = self.questions.family(s)
+        tries = in_vain[family] & (in_vain[family] - 1) == 0
+        found: dict[int, _OfPair] = {}
+        older, count = list(producers), FEW_LIVE if tries else len(producers)
+        while older and any(left.values()):
+            some = list(filter(matters, older[-count:]))
+            del older[-count:]
+            count *= 2
+            pairs = self._of_pairs(some, s, many=True)
+            for p, pair in zip(reversed(some), reversed(pairs), strict=True):
+                if not matters(p):
+                    continue
+                found[p] = pair
+                for group in self._written_by(p, pair[0]) if tries else ():
+                    boxes, own = self._boxes(p), self._boxes(s)
+                    written = [boxes[k] for k in self.uses[p][group].writes]
+                    few = [k for k in sorted(left[group]) if tried[k] < MOST_COVERING]
+                    asked = [k for k in few if may_hold(written, own[k])]
+                    tried.update(asked)
+                    left[group] -= self._covered(s, asked, p, group)
+        in_vain[family] = in_vain[family] + 1 if len(found) == len(producers) else 0
+        return dict(sorted(found.items()))
+
+    def _covered(self, s: int, asked: Sequence[int], p: int, group: int) -> frozenset[int]:
+        """Those of the accesses of ``s`` that are ``asked`` about, by position, all of whose
+        elements an earlier ``p`` has written."""
+        if not asked:
+            return frozenset()
+        covered = frozenset(k for k in asked if self._is_overwritten((s, p), k, group, True))
+        integers = self.questions.integers(s) + self.questions.integers(p)
+        left = tuple([k for k in asked if k not in covered])
+        if not left or not integers:
+            return covered
+        question = "overwritten by these", left, integers
+        return covered | self.questions.ask(
+            (s, p), question, partial(overwritten_by_these, positions=left)
         )
 
-        def answer(analysis: ListAnalysis) -> tuple[Sequence[PairScope], frozenset[int]]:
-            # Of the same two submissions: one analysis for all of it takes a fraction of what one
-            # for each does, and what is found is kept with the relations (``ListAnalysis.once``).
-            def compare(a: int, b: int) -> Between:
-                stop_if_late()
-                return between(analysis, 0, living[a], 1, b)
+    def _written_by(self, p: int, found: Sequence[PairScope]) -> set[int]:
+        """The memories of which ``p`` writes elements that another one touches, which depends on it
+        as ``found``."""
+        arguments = {f.producer_argument for f in found if f.kind != "WAR" and f.scope != "NONE"}
+        return {a.group for a in self.accesses[p] if a.argument in arguments}
 
-            alive = [first[k] for k in living]
-            overwritten: frozenset[int] = frozenset()
-            if many and are_apart(analysis, living):
-                found = dependences_between(0, 1, alive, second, _apart, self.unions)
-            else:
-                overwritten = frozenset(k for k in living if is_overwritten(analysis, k, many))
-                found = dependences_between(0, 1, alive, second, compare, self.unions)
-            if len(living) < len(first):  # the others may touch what the second touches
-                found = tuple(f for f in found if f.scope != "NONE")
-            return found, overwritten
+    def _of_pairs(
+        self, producers: Sequence[int], s: int, many: bool
+    ) -> list[_OfPair]:
+        """The dependences of ``s`` on each of ``producers``, and the accesses of these, by
+        position, all of whose elements ``s`` writes; ``many``: accesses of many submissions live,
+        so that only those are looked at that do."""
+        living = [
+            self._alive(p) if many else tuple(range(len(self.accesses[p]))) for p in producers
+        ]
+        return self.questions.ask_of_each(
+            producers,
+            s,
+            [("dependences", own, many) for own in living],
+            lambda k: partial(self._compared, producers[k], s, living[k], many),
+        )
 
-        return questions.ask(pair, ("dependences", living, many), answer, other_sizes=True)
+    def _alive(self, p: int) -> tuple[int, ...]:
+        """The accesses of a submission, by position, that live."""
+        lives = [self.memories[group].live.get(p) for group in self.uses[p]]
+        return tuple(sorted([k for one in lives if one for k in (*one.reads, *one.writes)]))
+
+    def _compared(
+        self, p: int, s: int, living: tuple[int, ...], many: bool, analysis: ListAnalysis
+    ) -> _OfPair:
+        """What ``_of_pairs`` returns of a pair.  One analysis for all of it takes a fraction of
+        what one for each question does, and what is found is kept with the relations
+        (``ListAnalysis.once``)."""
+        first, second = self.accesses[p], self.accesses[s]
+
+        def compare(a: int, b: int) -> Between:
+            stop_if_late()
+            return between(analysis, 0, living[a], 1, b)
+
+        alive = [first[k] for k in living]
+        overwritten: frozenset[int] = frozenset()
+        if many and are_apart(analysis, living):
+            found = dependences_between(0, 1, alive, second, _apart, self.unions)
+        else:
+            overwritten = frozenset(k for k in living if is_overwritten(analysis, k, many))
+            found = dependences_between(0, 1, alive, second, compare, self.unions)
+        if len(living) < len(first):  # the others may touch what the second touches
+            found = tuple(f for f in found if f.scope != "NONE")
+        return found, overwritten
 
     def _way(self, s: int, group: int) -> Hashable:
         """Equal for submissions that write the same elements of a memory."""
@@ -324,7 +394,7 @@ class _Finder:
             integers = ()
         return questions.kind(s), own, integers
 
-    def _overwrites_all(self, memory: _Memory, s: int, group: int) -> bool:
+    def _overwrites_all(self, memory: MemoryUses, s: int, group: int) -> bool:
         """Whether a submission writes all elements that are ever written: nothing that came before
         matters to what comes after it."""
         if len(memory.writers) > MOST_WRITERS:
@@ -358,36 +428,6 @@ class _Finder:
 def _apart(_first: int, _second: int) -> Between:
     """Between accesses that have no element in common."""
     return Between("NONE", DIFFERENT_ELEMENTS)
-
-
-@dataclass(frozen=True)
-class _Use:
-    """The accesses of a submission to one memory, by position; an argument that they go to."""
-
-    argument: int
-    reads: frozenset[int]
-    writes: frozenset[int]
-
-
-def _uses(accesses: Sequence[Accessed]) -> dict[int, _Use]:
-    """What a submission does to each memory (alias group) that it touches."""
-    found: dict[int, tuple[int, set[int], set[int]]] = {}
-    for position, access in enumerate(accesses):
-        _, reads, writes = found.setdefault(access.group, (access.argument, set(), set()))
-        (reads if access.kind == "read" else writes).add(position)
-    return {
-        group: _Use(argument, frozenset(reads), frozenset(writes))
-        for group, (argument, reads, writes) in found.items()
-    }
-
-
-def accessed(questions: Questions, s: int) -> tuple[Accessed, ...]:
-    """The accesses of a submission, in program order."""
-    group_of = {k: group for k, group, *_ in questions.memory(s)}
-    accesses = questions.ask(
-        (s,), "accesses", lambda analysis: accesses_of(analysis, 0), other_sizes=True
-    )
-    return tuple([Accessed(a.argument, group_of[a.argument], a.kind, a.span) for a in accesses])
 
 
 def _scalar_writes(analysis: ListAnalysis) -> bool:

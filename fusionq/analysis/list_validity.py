@@ -85,15 +85,13 @@ class ListValidity:
         """The validity of all answers, for kernels that have the scalars ``constants`` built in."""
         sizes, sources = _sizes(self._submissions)
         scalars = _Classes()
-        answers = [
-            (validity, members)
-            for validity, _, uses in self._answers.values()
-            for members in uses.values()
-        ]
-        for validity, members in answers:
+        answers = [(validity, list(uses.values())) for validity, _, uses in self._answers.values()]
+        for validity, about in answers:
             for _, places in validity.sources:
                 if places[0].dim is None:
-                    scalars.unite([_absolute(place, members) for place in places])
+                    at = [(p.submission, p.argument) for p in places if p.argument is not None]
+                    for one in {tuple([(n[s], k) for s, k in at]) for n in about}:
+                        scalars.unite(one)
         symbol_of: dict[Place, str] = {}
         for number, equal in enumerate(scalars.classes()):
             name = f"s{number}"
@@ -110,24 +108,35 @@ class ListValidity:
                 text = f"{' * '.join(factors)} <= {SMALL}"
                 uses.setdefault((text, factors), {})[small] = None
         for extents, low, beyond in self._items:
-            about = tuple(map(sizes.size, extents))
-            factors = tuple(f"size{dim}" for dim in range(len(about)))
+            use = tuple(map(sizes.size, extents))
+            factors = tuple(f"size{dim}" for dim in range(len(use)))
             text = f"{low} <= {' * '.join(factors)} < {beyond}"
-            uses.setdefault((text, factors), {})[about] = None
-        for validity, members in answers:
-            own = {
-                name: symbol_of[_absolute(places[0], members)]
-                if places[0].dim is None
-                else sizes.size(_shifted(places[0], members).value(self._submissions))
-                for name, places in validity.sources
-            }
-            pinned |= {own[name]: value for name, value in validity.pinned}
+            uses.setdefault((text, factors), {})[use] = None
+
+        def symbols(place: Source, about: Sequence[Sequence[int]]) -> list[str]:
+            """Of what has its ``place`` among members, for each of those that an answer is
+            about."""
+            members = [numbers[place.submission] for numbers in about]
+            argument, dim = place.argument, place.dim
+            if dim is None:
+                assert argument is not None
+                return [symbol_of[m, argument] for m in members]
+            own = {m: self._submissions[m].number(argument, dim) for m in set(members)}
+            of_member = {m: sizes.size(value) for m, value in own.items()}
+            return [of_member[m] for m in members]
+
+        for validity, about in answers:
+            own = {name: symbols(places[0], about) for name, places in validity.sources}
+            for name, value in validity.pinned:
+                pinned.update(dict.fromkeys(own[name], value))
             for name, limit in validity.limits:
-                limits[own[name]] = min(limit, limits.get(own[name], limit))
+                for known in dict.fromkeys(own[name]):
+                    limits[known] = min(limit, limits.get(known, limit))
             for condition in validity.conditions:
                 found = uses.setdefault((condition.text, condition.names), {})
                 for use in condition.uses:
-                    found[tuple(own[name] for name in use)] = None
+                    columns = [own[name] for name in use]
+                    found.update(dict.fromkeys(zip(*columns, strict=True) if columns else [()]))
         conditions = _joined(
             [Condition(text, names, tuple(found)) for (text, names), found in uses.items()]
         )
@@ -181,15 +190,6 @@ def _sizes(
                 for dim, extent in enumerate(argument.shape):
                     sources.setdefault(symbols.size(extent), (Source(s, k, dim),))
     return symbols, sources
-
-
-def _shifted(source: Source, members: Sequence[int]) -> Source:
-    return Source(members[source.submission], source.argument, source.dim)
-
-
-def _absolute(source: Source, members: Sequence[int]) -> Place:
-    assert source.argument is not None
-    return members[source.submission], source.argument
 
 
 class _Classes:

@@ -21,6 +21,7 @@ from fusionq.analysis.list_analysis import KernelsRead, ListAnalysis, analyse, p
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.proof import stop_if_late
 from fusionq.analysis.readings import Readings
+from fusionq.analysis.serving import LARGEST, NumberPlace, Serving
 from fusionq.analysis.submission import (
     Argument,
     ArrayArgument,
@@ -28,12 +29,15 @@ from fusionq.analysis.submission import (
     Submission,
     buffer_names,
 )
-from fusionq.analysis.validity import ScalarPlace, Validity, condition_function, validity_of
+from fusionq.analysis.validity import ScalarPlace, Validity, validity_of
 from fusionq.base.frozen import dataclass
 from fusionq.ir.nodes import Kernel
 from fusionq.language.ranges import NdRange
 
 T = TypeVar("T")
+
+FEWEST_TOGETHER = 16
+"""Pairs whose answers are looked up together."""
 
 Memory = tuple[int, int, int, ViewPlace | None]
 """An array argument's position, and where it lies: group, view, and address in the group."""
@@ -45,9 +49,9 @@ class _Answer:
     validity: Validity
     of_scalars: bool
     """Whether it depends on scalars for which values the answer holds."""
-    serves: Callable[[Sequence[int]], bool]
+    serves: Serving
     """Whether the validity holds for members with these sizes and integer scalars (``numbers`` of
-    their shapes): ``Validity.holds`` takes several times as long, and many answers are asked."""
+    their shapes)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,18 @@ class _Shape:
     def numbers(self) -> tuple[int, ...]:
         """The sizes and the integers."""
         return self.sizes + self.integers
+
+    @property
+    def form(self) -> Hashable:
+        """Equal for submissions of one family in the same memory, whose sizes are ordered and whose
+        integers are equal alike, and none of which vary; None where numbers are too large to be
+        asked about in arrays."""
+        if self.varying or any(abs(number) >= LARGEST for number in self.numbers):
+            return None
+        sizes, integers = self.sizes, self.integers
+        order = tuple([sum([a < b for a in sizes]) for b in sizes])
+        equal = tuple([integers.index(value) for value in integers])
+        return self.family, self.memory, order, equal, tuple([size == 0 for size in sizes])
 
 
 _Structure = tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[Memory, ...], ...], frozenset[int]]
@@ -125,6 +141,12 @@ class Questions:
         self._shapes = [
             self._shape(s, submission) for s, submission in enumerate(self.submissions)
         ]
+        forms: dict[Hashable, int] = {}
+        self._forms = [
+            None if form is None else forms.setdefault(form, len(forms))
+            for form in (shape.form for shape in self._shapes)
+        ]
+        self._numbers = [shape.numbers for shape in self._shapes]
         self._structures: dict[tuple[int, ...], tuple[_Structure, tuple[int, ...]]] = {}
         self._inside: list[tuple[Validity, Sequence[int], bool]] | None = None
         """What the answers rest on that were used for the answer that is being found, what
@@ -148,6 +170,10 @@ class Questions:
     def kind(self, submission: int) -> int:
         """Equal for submissions that differ in their memory and scalars' values only."""
         return self._shapes[submission].kind
+
+    def family(self, submission: int) -> int:
+        """Equal for submissions that differ in their sizes, memory and scalars' values only."""
+        return self._shapes[submission].family
 
     def extents(self, submission: int) -> Hashable:
         """Equal for submissions of the same range and arrays of the same shapes, in whose relations
@@ -202,10 +228,79 @@ class Questions:
             serves = self._served(validity, members)
             found = _Answer(value, validity, validity.depends_on_scalars, serves)
             known.append(found)
+        self._rests_on(found, members, other_sizes)
+        return cast(T, found.value)
+
+    def _rests_on(self, found: _Answer, members: Sequence[int], other_sizes: bool) -> None:
+        """The list's validity, and an answer that is being found, are what ``found`` rests on."""
         if self._inside is not None:
             self._inside.append((found.validity, members, other_sizes))
         self.validity.add(found.validity, members, other_sizes)
-        return cast(T, found.value)
+
+    def ask_of_each(
+        self,
+        firsts: Sequence[int],
+        second: int,
+        questions: Sequence[Hashable],
+        answer: Callable[[int], Callable[[ListAnalysis], T]],
+    ) -> list[T]:
+        """As ``ask``, one of the ``questions`` about each of ``firsts`` with ``second``, with other
+        sizes, which the ``answer`` for that position answers.  Where there are many, those that
+        have an answer are found together."""
+        known: Sequence[_Answer | None] = [None] * len(firsts)
+        if len(firsts) >= FEWEST_TOGETHER:
+            known = self._known_of_each(firsts, second, questions)
+        found: list[T] = []
+        for k, (first, question, one) in enumerate(zip(firsts, questions, known, strict=True)):
+            pair = first, second
+            if one is None:
+                found.append(self.ask(pair, question, answer(k), other_sizes=True))
+            else:
+                self._rests_on(one, pair, True)
+                found.append(cast(T, one.value))
+        return found
+
+    def _known_of_each(
+        self, firsts: Sequence[int], second: int, questions: Sequence[Hashable]
+    ) -> list[_Answer | None]:
+        """Those that there are to questions about each of ``firsts`` with ``second``."""
+        import numpy as np
+
+        found: list[_Answer | None] = [None] * len(firsts)
+        if self._forms[second] is None:
+            return found
+        shape = self._shapes[second]
+        alike: dict[tuple[int, Hashable], list[int]] = {}
+        for k, (first, question) in enumerate(zip(firsts, questions, strict=True)):
+            form = self._forms[first]
+            if form is not None:
+                alike.setdefault((form, question), []).append(k)
+        for (_, question), places in alike.items():
+            own = np.array([self._numbers[firsts[k]] for k in places], np.int64)
+            sizes = len(self._shapes[firsts[places[0]]].sizes)
+            order = np.sign(own[:, :sizes, None] - np.array(shape.sizes, np.int64))
+            equal = own[:, sizes:, None] == np.array(shape.integers, np.int64)
+            numbers = np.concatenate([own, np.tile(shape.numbers, (len(own), 1))], axis=1)
+            width = order[0].size + equal[0].size
+            rows = np.concatenate(
+                [order.reshape(len(own), -1), equal.reshape(len(own), -1)], axis=1
+            ).astype(np.int8)
+            text = rows.tobytes()
+            of_structure: dict[bytes, list[int]] = {}
+            for n in range(len(places)):
+                of_structure.setdefault(text[n * width : (n + 1) * width], []).append(n)
+            for members in of_structure.values():
+                left = np.array(members)
+                pair = firsts[places[members[0]]], second
+                structure, _ = self._structure(pair, None)
+                for answer in self._answers(structure, pair, question, True):
+                    serves = answer.serves.hold(numbers[left])
+                    for n in left[serves]:
+                        found[places[n]] = answer
+                    left = left[~serves]
+                    if not len(left):
+                        break
+        return found
 
     def is_known(
         self, members: Sequence[int], question: Hashable, other_sizes: bool = False
@@ -231,15 +326,13 @@ class Questions:
                 return answer
             if numbers is None:
                 numbers = tuple(chain.from_iterable([self._shapes[m].numbers for m in members]))
-            if answer.serves(numbers):
+            if answer.serves.holds(numbers):
                 return answer
         return None
 
-    def _served(
-        self, validity: Validity, members: Sequence[int]
-    ) -> Callable[[Sequence[int]], bool]:
+    def _served(self, validity: Validity, members: Sequence[int]) -> Serving:
         """``validity.holds``, of the sizes and integers of members like ``members``."""
-        place: dict[tuple[int, int | None, int | None], int] = {}
+        place: dict[NumberPlace, int] = {}
         for number, m in enumerate(members):
             submission = self.submissions[m]
             arguments = [(k, a) for k, a in enumerate(submission.arguments)]
@@ -252,37 +345,7 @@ class Questions:
                   if isinstance(a, ScalarArgument) and a.type.is_integer),
             ]  # fmt: skip
             place |= {(number, *each): len(place) + n for n, each in enumerate(own)}
-        at = {
-            name: [place[source.submission, source.argument, source.dim] for source in sources]
-            for name, sources in validity.sources
-        }
-        first = {name: places[0] for name, places in at.items()}
-        equal = [(places[0], other) for places in at.values() for other in places[1:]]
-        pinned = [(first[name], value) for name, value in validity.pinned]
-        limits = [(first[name], limit) for name, limit in validity.limits]
-        conditions = [
-            (condition_function(c.text, c.names), [[first[name] for name in use] for use in c.uses])
-            for c in validity.conditions
-        ]
-        assert not validity.constants
-
-        def serves(numbers: Sequence[int]) -> bool:
-            for k, value in pinned:
-                if numbers[k] != value:
-                    return False
-            for k, other in equal:
-                if numbers[k] != numbers[other]:
-                    return False
-            for k, limit in limits:
-                if abs(numbers[k]) > limit:
-                    return False
-            for holds, uses in conditions:
-                for use in uses:
-                    if not holds(*[numbers[k] for k in use]):
-                        return False
-            return True
-
-        return serves
+        return Serving(validity, place)
 
     def _analysis(
         self, structure: _Structure, integers: tuple[int, ...], members: Sequence[int]

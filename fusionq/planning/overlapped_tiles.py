@@ -15,7 +15,7 @@ from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.footprint import Footprint
 from fusionq.analysis.item_space import global_range, largest, local_range
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.list_dependences import accessed
+from fusionq.analysis.live_accesses import accessed
 from fusionq.analysis.overlapped_tiles import Boxes, advance_of, overlapped_boxes, tile_box
 from fusionq.analysis.proof import in_steps
 from fusionq.analysis.questions import Questions

@@ -11,7 +11,7 @@ from typing import Literal
 from fusionq.analysis.footprint import Footprint, Use
 from fusionq.analysis.item_space import Mode
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.list_dependences import accessed
+from fusionq.analysis.live_accesses import accessed
 from fusionq.analysis.local_footprint import local_footprint
 from fusionq.analysis.private_footprint import private_footprint
 from fusionq.analysis.proof import in_steps

@@ -14,7 +14,7 @@ from dataclasses import field
 from functools import partial
 
 from fusionq.analysis.dependence import Accessed, Between, between
-from fusionq.analysis.list_dependences import accessed
+from fusionq.analysis.live_accesses import accessed
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.recomputation import Writer, halo_of, writer_of
 from fusionq.base.frozen import dataclass

@@ -16,7 +16,7 @@ from dataclasses import replace
 from math import prod
 
 from fusionq.analysis.item_space import global_range
-from fusionq.analysis.list_dependences import accessed
+from fusionq.analysis.live_accesses import accessed
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import Argument, ArrayArgument, Submission
 from fusionq.base.frozen import dataclass

@@ -15,7 +15,7 @@ from functools import partial
 from math import prod
 
 from fusionq.analysis.dependence import PairScope
-from fusionq.analysis.list_dependences import accessed
+from fusionq.analysis.live_accesses import accessed
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.recomputation import Writer, halo_of, reaches, replaces, writer_of
 from fusionq.base.frozen import dataclass

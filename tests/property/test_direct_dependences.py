@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import fusionq as fq
-from fusionq.analysis import list_dependences
+from fusionq.analysis import list_dependences, questions
 from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.questions import Questions
 from tests.property.running import examples
@@ -65,6 +65,13 @@ def one(item: fq.Item, a, b, k):
 
 
 @fq.kernel
+def from_here(item: fq.Item, a, b, k):
+    i = item.get_id(0)
+    if i >= k:
+        b[i] = a[i]
+
+
+@fq.kernel
 def gathered(item: fq.Item, a, b):
     i = item.get_id(0)
     b[int(a[i])] = a[i]
@@ -81,8 +88,11 @@ KERNELS: dict[fq.Kernel, Callable[[int, int], Touched]] = {
     reverse: lambda i, k: ({N - 1 - i}, {i}),
     perhaps: lambda i, k: ({i}, {i}),
     one: lambda i, k: ({i}, {k}) if i == k else (set(), set()),
+    from_here: lambda i, k: ({i}, {i}) if i >= k else (set(), set()),
     gathered: lambda i, k: ({i}, EVERY),
 }
+STEPS = (one, from_here)
+"""Those that take the number of a step."""
 MEMORY = np.zeros(2 * N)
 VIEWS = [MEMORY[:N], MEMORY[N:], MEMORY[2 : 2 + N], MEMORY[: 2 * N : 2], np.zeros(N), np.zeros(N)]
 ADDRESSES = [
@@ -102,10 +112,13 @@ def test_all_others_follow(calls, repeated):
 
 
 @examples(30)
-@given(st.lists(CALLS, min_size=2, max_size=7), st.booleans(), st.integers(0, 2))
-def test_all_others_follow_where_many_live(calls, repeated, few):
+@given(st.lists(CALLS, min_size=2, max_size=7), st.booleans(), st.integers(0, 2), st.booleans())
+@example([(from_here, 5, 4, 0), *((from_here, 4, 4, k) for k in range(N))], False, 1, True)
+@example([(copy, 5, 4, 0), *((one, 4, 4, k) for k in (3, 1, 2, 4)), (copy, 4, 5, 0)], True, 1, True)
+def test_all_others_follow_where_many_live(calls, repeated, few, together):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(list_dependences, "FEW_LIVE", few)
+        patched.setattr(questions, "FEWEST_TOGETHER", 1 if together else 1 << 30)
         check(calls, repeated)
 
 
@@ -113,7 +126,7 @@ def check(calls, repeated):
     calls = calls * 2 if repeated else calls
     listed = submissions(
         *(
-            (kernel, N, VIEWS[a], VIEWS[b], *((k,) if kernel is one else ()))
+            (kernel, N, VIEWS[a], VIEWS[b], *((k,) if kernel in STEPS else ()))
             for kernel, a, b, k in calls
         )
     )

@@ -171,6 +171,59 @@ def test_a_writer_of_all_ends_the_life_of_other_writers():
     assert found[5:10] == [{1, 2, 3, 4}, {4, 5}, {4, 5, 6}, {4, 5, 6, 7}, {5, 6, 7, 8}]
 
 
+def test_nothing_matters_before_what_wrote_all_that_is_touched():
+    """A step of an elimination touches what the step before wrote, which never writes all that it
+    touched itself: the pivot's row and column stay as they are."""
+    found = [{d.producer for d in one if d.scope != "NONE"} for one in completed(
+        direct_dependences(Questions(factorised(12))))]  # fmt: skip
+    assert found[12:] == [{s - 1} if s % 2 == 0 else {s - 2, s - 1} for s in range(12, 22)]
+
+
+@fq.kernel
+def one_element(item: fq.Item, a, k):
+    a[k] = 1
+
+
+@fq.kernel
+def from_here(item: fq.Item, a, k, out):
+    i = item.get_id(0)
+    out[i] = a[k + i]
+
+
+def test_what_others_wrote_in_part_matters():
+    """Of the elements read the last writer wrote all but one, the first, whose writer is older."""
+    a, out = vector(), vector()
+    ones = [(one_element, 1, a, k) for k in range(8)]
+    found = needed(*ones, (from_here, 3, a, 2, out), (from_here, 1, a, 4, vector()))
+    assert found[8] == {2, 3, 4}
+    assert found[9] == {4}
+
+
+def test_accesses_are_covered_by_different_writers():
+    """Each of two memories by the last writer of its own."""
+    a, b, outs = vector(), vector(), [vector() for _ in range(6)]
+    early = [(twice, N, a, out) for out in outs] + [(twice, N, b, out) for out in outs]
+    found = needed(*early, (twice, N, outs[0], a), (twice, N, outs[0], b), (twice, N, a, b))
+    assert found[14] == {12, 13}
+
+
+def test_an_elimination_serves_other_lists_only_that_shrink_alike():
+    """What was covered in the list that was asked about is written again there."""
+    def listed(least):
+        """The fourth from last step's update writes rows and columns from there on."""
+        a = np.zeros((12, 12))
+        calls = [(minus_outer_product, (11 - k, 11 - k), a, k) for k in range(11)]
+        calls[8] = minus_outer_product, (3, 3), a, least
+        return submissions(*calls)
+
+    asked = Questions(listed(8))
+    completed(direct_dependences(asked))
+    serves = asked.validity.result()
+    assert serves.holds(listed(8))
+    assert not serves.holds(listed(7))
+    assert not serves.holds(listed(5))
+
+
 def test_of_many_kinds_of_writers_none_is_taken_to_write_all(monkeypatch):
     monkeypatch.setattr(list_dependences, "MOST_WRITERS", 1)
     a, b, c = vector(), vector(), vector()

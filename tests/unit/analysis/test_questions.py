@@ -353,7 +353,7 @@ def test_whether_an_answer_serves_is_what_its_validity_says(monkeypatch):
         numbers = [n for m in members for n in questions._shapes[m].numbers]
         listed = [questions.submissions[m] for m in members]
         for answer in answers:
-            serves = answer.serves(numbers)
+            serves = answer.serves.holds(numbers)
             assert serves == answer.validity.holds(listed)
             said.append(serves)
         return original(questions, answers, members, other_sizes)
