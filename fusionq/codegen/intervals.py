@@ -31,6 +31,9 @@ from fusionq.ir.walk import assigned_variable, statements
 WORK_ITEMS = (0, 1 << 48)
 """Bounds of ids and ranges: more work-items than any device can run in a day."""
 
+SUB_GROUPS = (0, 1 << 10)
+"""Bounds of how many work-items a sub-group has."""
+
 WITHIN_DOUBLE = (-(1 << 51), (1 << 51) - 1)
 """Integers with which arithmetic in float64 is exact."""
 
@@ -95,6 +98,11 @@ class Intervals:
                 return self._known.get(expr.name)
             case ItemQuery(query="local_id" | "local_linear_id"):
                 return self._local_ids
+            case Call(function="sub_group_local_range"):
+                return SUB_GROUPS
+            case Call(function="first_of_sub_group", args=(id,)):
+                low, high = self.of(id)
+                return (low - SUB_GROUPS[1], high)
             case ItemQuery():
                 return self._work_items
             case Extent():

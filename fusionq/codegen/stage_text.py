@@ -36,6 +36,7 @@ from fusionq.codegen.streamed_loops import StreamedLoop, streamed
 from fusionq.codegen.tile_groups import ThreadGroupLoop, TileGroupLoop
 from fusionq.codegen.tile_items import GroupItems, ThreadItems, TileItems
 from fusionq.codegen.tile_loop import InnerPart, Segments, TileLoop, Together, either
+from fusionq.codegen.triangular_loops import with_triangular_loops
 from fusionq.codegen.unroll_and_jam import Jammed, jammed
 from fusionq.ir.nodes import ArrayDecl, Expr, Kernel, LaneDimension, StageCode
 from fusionq.ir.repeatable import is_repeatable
@@ -135,6 +136,8 @@ class StageText:
     ) -> tuple[StatementLines, list[str]]:
         """A stage code's statements, and behind them those of ``beside``, and its loop over a
         tile.  ``order``: that of its dimensions, if it is not theirs."""
+        if not self.words.workers.first_lane_takes:
+            code = replace(code, kernel=with_triangular_loops(code.kernel, code.kernel.body))
         kernel = code.kernel
         body, inner = parted(code)
         segments = None if self.words.workers.first_lane_takes else row_segments(kernel, body)
@@ -243,17 +246,15 @@ class StageText:
         """A work-group function's statements, and its loop over the groups of a tile."""
         kernel = code.kernel
         assert code.local_range is not None
-        loop = TileGroupLoop(
-            self.words, self.target.worker_size, code.local_range, self._hidden(code)
-        )
-        items = GroupItems(self.dialect.items, code.local_range, kernel.ndim)
+        size = self.target.worker_size
+        loop = TileGroupLoop(self.words, size, code.local_range, self._hidden(code))
+        items = GroupItems(self.dialect.items, code.local_range, kernel.ndim, size)
         dialect = replace(self.dialect, items=items)
         body, _ = parted(code)
-        lanes = GroupLanes(
-            self.target.worker_size, prod(code.local_range), self.words.workers.group_barrier
-        )
+        lanes = GroupLanes(size, prod(code.local_range), self.words.workers.group_barrier)
         of_group = GroupLoop(loop.work_items, LOCAL, lanes)
-        kernel = with_peeled_loops(kernel, body)
+        kernel = with_triangular_loops(kernel, body)
+        kernel = with_peeled_loops(kernel, kernel.body)
         lines = statement_lines(kernel, [kernel.body], dialect, self.helpers, (), of_group)
         return lines, loop.lines([*lines.arrays, *lines.bodies[0]])
 

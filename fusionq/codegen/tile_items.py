@@ -45,6 +45,10 @@ class TileItems:
                 return f"({' && '.join([*at, f'fq_start == fq_first_{last}'])})"
             case "leads_sub_group":
                 return "(fq_lane == 0)"
+            case "first_of_sub_group":
+                return arguments[0] if self._lanes == 1 else f"({arguments[0]} - fq_lane)"
+            case "sub_group_local_range":
+                return str(self._lanes)
             case "record_row":
                 return "fq_row"
         return self._items.device_function(function, *arguments)
@@ -53,8 +57,10 @@ class TileItems:
 class GroupItems(TileItems):
     """The work-items of a tile's work-groups, in a work-group function."""
 
-    def __init__(self, items: WorkItems, local_range: tuple[int, ...], ndim: int) -> None:
-        super().__init__(items, ndim)
+    def __init__(
+        self, items: WorkItems, local_range: tuple[int, ...], ndim: int, lanes: int = 1
+    ) -> None:
+        super().__init__(items, ndim, lanes)
         self.local_range = local_range
 
     def query(self, query: Query, dim: int, ndim: int) -> str:

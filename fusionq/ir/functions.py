@@ -45,8 +45,10 @@ DEVICE_FUNCTIONS: dict[str, tuple[str, int]] = {
     "last_sub_group": ("bool", 0),       # in the sub-group that holds the group's last work-item
     "sub_group_has_here": ("bool", 1),   # whether the work-item of a linear local id runs here
     "leads_sub_group": ("bool", 0),      # first work-item of its sub-group
+    "first_of_sub_group": ("int64", 1),  # an id less the work-item's place in its sub-group
+    "sub_group_local_range": ("int64", 0), # how many work-items its sub-group has
     "record_row": ("int64", 0),          # in a persistent kernel: the tile's row, -1: it has none
 }  # fmt: skip
-"""What profiling asks of the device: types, and numbers of arguments, which are int64.  All
-work-items of a sub-group must evaluate ``first_sub_group`` and ``last_sub_group``;
+"""What profiling and code generation ask of the device: types, and numbers of arguments, which are
+int64.  All work-items of a sub-group must evaluate ``first_sub_group`` and ``last_sub_group``;
 the others may stand in divergent control flow, the first among them."""

@@ -17,6 +17,9 @@ _QUERY_NAMES: dict[Query, str] = {
     "group_range": "get_num_groups",
 }
 
+UNKNOWN_ZERO = "(get_work_dim() >> 2)"
+"""0, which compilers do not know."""
+
 LINEAR_LOCAL_ID = "get_local_linear_id()"
 LINEAR_LOCAL_RANGE = "get_local_size(0) * get_local_size(1) * get_local_size(2)"
 
@@ -35,6 +38,10 @@ _DEVICE_FUNCTIONS = {
     # cl_khr_subgroup_non_uniform_vote
     "sub_group_has_here": "sub_group_non_uniform_any((uint)get_local_linear_id() == (uint)({}))",
     "leads_sub_group": "(get_sub_group_local_id() == 0)",
+    # Without the exclusive or with a 0 that it does not know, Intel's CPU compiler compares an id
+    # and a place where their difference, which is one for all lanes, is compared.
+    "first_of_sub_group": f"(({{}} - (long)get_sub_group_local_id()) ^ (long){UNKNOWN_ZERO})",
+    "sub_group_local_range": "(long)get_sub_group_size()",
 }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusionq.codegen.literals import bits_text, spelled
+from fusionq.codegen.opencl.items import UNKNOWN_ZERO
 from fusionq.codegen.opencl.vector_arithmetic import (
     division,
     float_of_integer,
@@ -56,7 +57,7 @@ class OpenCLScalars:
     size_type = "size_t"
     half_bits: tuple[str, str] | None = None
     restrict = restrict_constant = "restrict"
-    zero = "(get_work_dim() >> 2)"  # of 0 - x >> 31 Intel's compiler for CPUs makes -(x > 0)
+    zero = UNKNOWN_ZERO  # of 0 - x >> 31 Intel's compiler for CPUs makes -(x > 0)
     kept_apart = frozenset({"cos"})  # with sin, as sincos, whose last bits differ
     # Intel's compiler for CPUs (runtime 2026.21.7), of work-items that are left over beside
     # vectors, and of what is the same for all of one: (x + y) * c and (x - y) * c, c constant or

@@ -32,8 +32,17 @@ def test_the_first_of_a_tile_s_work_items_is_the_first_sub_group() -> None:
     assert TileItems(OWN, 1).device_function("clock") == OWN.device_function("clock")
 
 
+def test_lanes_are_a_sub_group() -> None:
+    for items in (TileItems(OWN, 2, 16), GroupItems(OWN, (4, 8), 2, 16)):
+        assert items.device_function("sub_group_local_range") == "16"
+        assert items.device_function("first_of_sub_group", "id") == "(id - fq_lane)"
+    alone = ThreadItems(OWN, (4, 8), 2)
+    assert alone.device_function("sub_group_local_range") == "1"
+    assert alone.device_function("first_of_sub_group", "id") == "id"
+
+
 def test_ids_of_a_tile_s_work_groups() -> None:
-    items = GroupItems(OWN, (4, 8), 2)
+    items = GroupItems(OWN, (4, 8), 2, 16)
     assert [items.query("group_id", dim, 2) for dim in (0, 1)] == ["fq_group_0", "fq_group_1"]
     assert items.query("local_id", 1, 2) == "fq_local_1"
     assert [items.query("local_range", dim, 2) for dim in (0, 1)] == ["4", "8"]
@@ -43,11 +52,11 @@ def test_ids_of_a_tile_s_work_groups() -> None:
 
 def test_the_first_sub_group_of_a_tile_s_work_groups() -> None:
     at = "fq_group_0 == fq_first_0 / 4 && fq_group_1 == fq_first_1 / 8"
-    by_one = GroupItems(OWN, (4, 8), 2).device_function("first_sub_group_here")
+    by_one = GroupItems(OWN, (4, 8), 2, 16).device_function("first_sub_group_here")
     assert by_one == f"({at} && fq_start == 0)"
     by_threads = ThreadItems(OWN, (4, 8), 2).device_function("first_sub_group_here")
     assert by_threads == f"({at})", "each thread finds out for itself"
-    for items in (GroupItems(OWN, (4, 8), 2), ThreadItems(OWN, (4, 8), 2)):
+    for items in (GroupItems(OWN, (4, 8), 2, 16), ThreadItems(OWN, (4, 8), 2)):
         assert items.device_function("record_row") == "fq_row"
 
 
