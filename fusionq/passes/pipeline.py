@@ -23,6 +23,7 @@ from fusionq.passes.promote_private import promote_private
 from fusionq.passes.propagate_ids import propagate_ids
 from fusionq.passes.relocate import SymbolSource
 from fusionq.passes.share_local import share_local_arrays
+from fusionq.passes.steps_alone import with_steps_alone
 from fusionq.passes.unused_params import drop_unused_params
 
 Scope = Literal["private", "local"]
@@ -54,6 +55,8 @@ def fused_kernel(
         moved = promote(fused, fused.views[view], footprint, symbol_source)
         fused = _checked(f"promote_{scope} {fused.views[view]}", fused, moved)
     fused = _rewritten("eliminate_dead_stores", fused, eliminate_dead_stores)
+    alone = partial(with_steps_alone, local_range=space.local_range, device=device)
+    fused = _rewritten("steps_alone", fused, alone)
     fused = _rewritten("share_local_arrays", fused, share_local_arrays)
     return _checked("drop_unused_params", fused, drop_unused_params(fused))
 
