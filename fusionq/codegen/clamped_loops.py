@@ -16,7 +16,7 @@ take 65 to 165 ms so, and 4.6 in place of that (AVX2, two cores).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -37,6 +37,8 @@ from fusionq.ir.nodes import (
     ItemQuery,
     Kernel,
     Load,
+    Param,
+    Select,
     Stmt,
     Var,
 )
@@ -49,6 +51,11 @@ from fusionq.ir.walk import (
 
 _SMALL = 1 << 32
 """Constants below it, and sums and quotients of them and extents, do not wrap beside an id."""
+
+_ENDS: tuple[tuple[CompareOp, int], ...] = (("gt", -_SMALL), ("lt", _SMALL))
+
+_NEVER = 1 << 61
+"""Above all ids, and its negative below."""
 
 _LARGER, _SMALLER = ("maximum", "pymax"), ("minimum", "pymin")
 
@@ -91,22 +98,26 @@ class _Splitting(LoopRewriting):
         stop = self._bound(self.known(loop.stop, values), _SMALLER)
         if start is None or stop is None:
             return [loop]
-        whole = [*self._unclamped("ge", start), *self._unclamped("le", stop)]
+        parts = [e for bound in (start, stop) for e in (bound.added, bound.limit) if e is not None]
+        small = _are_small(e for part in parts for e in subexpressions(part))
+        whole = [*self._unclamped("ge", start, small), *self._unclamped("le", stop, small)]
         if not whole:
             return [loop]
         count, first = _sum("sub", stop.added, start.added), start.place
         fast = self.over_turns(loop, count, step, lambda turn: int64("add", first, turn))
         return [If(conjunction(whole), (fast,), (loop,), loop.span)]
 
-    def _unclamped(self, op: CompareOp, bound: _Bound) -> list[Expr]:
+    def _unclamped(self, op: CompareOp, bound: _Bound, small: Expr | None) -> list[Expr]:
         """That a ``bound`` is not clamped: the id, with a constant, beside what is one for all, as
-        is decided for whole work-groups."""
+        is decided for whole work-groups.  It is said of none where scalars are not ``small``."""
         if bound.limit is None:
             return []
-        if isinstance(bound.added, Const):
-            return [Compare(op, bound.place, bound.limit)]
-        own = ItemQuery("global_id", self._row)
-        return [Compare(op, own, int64("sub", bound.limit, bound.added))]
+        own, limit = bound.place, bound.limit
+        if not isinstance(bound.added, Const):
+            own, limit = ItemQuery("global_id", self._row), int64("sub", limit, bound.added)
+        if small is not None:
+            limit = Select(INT64, small, limit, Const(INT64, _NEVER if op == "ge" else -_NEVER))
+        return [Compare(op, own, limit)]
 
     def _bound(self, bound: Expr, functions: tuple[str, ...]) -> _Bound | None:
         """What a loop's ``bound`` is, where one of ``functions`` clamps it, if anything does."""
@@ -143,12 +154,21 @@ class _Splitting(LoopRewriting):
         return None
 
 
+def _are_small(parts: Iterable[Expr]) -> Expr | None:
+    """That the scalars among ``parts`` are small; None if there are none."""
+    scalars = dict.fromkeys(e for e in parts if isinstance(e, Param))
+    if not scalars:
+        return None
+    return conjunction([Compare(op, e, Const(INT64, end)) for e in scalars for op, end in _ENDS])
+
+
 def _is_small(e: Expr) -> bool:
-    """Whether ``e`` is made of small constants and extents, so that it does not wrap."""
+    """Whether ``e`` is made of small constants, extents and scalars, so that it does not wrap where
+    these are small."""
     match e:
         case Const(value=value):
             return abs(int(value)) < _SMALL
-        case Extent():
+        case Extent() | Param() if e.type == INT64:
             return True
         case Binary(op="add" | "sub", lhs=lhs, rhs=rhs):
             return _is_small(lhs) and _is_small(rhs)
@@ -161,4 +181,6 @@ def _sum(op: BinaryOp, first: Expr, more: Expr) -> Expr:
     if isinstance(first, Const) and isinstance(more, Const):
         sign = 1 if op == "add" else -1
         return Const(INT64, int(first.value) + sign * int(more.value))
+    if first == Const(INT64, 0) and op == "add":
+        return more
     return int64(op, first, more)

@@ -17,7 +17,9 @@ from fusionq.ir.nodes import (
     Extent,
     If,
     ItemQuery,
+    Logical,
     Param,
+    Select,
     Stmt,
     Var,
 )
@@ -81,4 +83,7 @@ def is_global_id(expr: Expr) -> bool:
 
 def is_same_for_all(limit: Expr) -> bool:
     """Whether ``limit`` is made of arguments alone, and so the same wherever it is asked for."""
-    return all(isinstance(e, (Param, Extent, Const, Binary)) for e in subexpressions(limit))
+    return all(isinstance(e, _SAME) for e in subexpressions(limit))
+
+
+_SAME = (Param, Extent, Const, Binary, Select, Compare, Logical)

@@ -33,6 +33,16 @@ def boxes(item: fq.Item, x, out):
     out[i, j] = total
 
 
+@fq.kernel
+def of_radius(item: fq.Item, x, r, out):
+    i, j = item.get_id(0), item.get_id(1)
+    first, last = max(0, j - r), min(x.shape[1], j + r + 1)
+    total = x.dtype.type(0)
+    for k in range(first, last):
+        total += x[i, k]
+    out[i, j] = total * (last - first)
+
+
 def run(queue: fq.FusionQueue, n: int, strategy: str) -> list[Any]:
     rng = np.random.default_rng(n)
     x = fq.Buffer(rng.standard_normal(n).astype(np.float32))
@@ -40,12 +50,15 @@ def run(queue: fq.FusionQueue, n: int, strategy: str) -> list[Any]:
     matrix = fq.Buffer(rng.standard_normal((7, n)))
     means, smooth = fq.Buffer(np.zeros(n, np.float32)), fq.Buffer(np.zeros((7, n)))
     again = fq.Buffer(np.zeros((7, n)))
+    wide = [fq.Buffer(np.zeros((7, n))) for _ in range(5)]
     with fq.fusion(queue, strategy=strategy) as f:
         queue.submit(weighted, n, x, w, means)
         queue.submit(boxes, (7, n), matrix, smooth)
         queue.submit(boxes, (7, n), smooth, again)
+        for r, out in zip((2, 40, -1, 1 << 33, -(1 << 63)), wide, strict=True):
+            queue.submit(of_radius, (7, n), matrix, r, out)
     f.event.wait()
-    return [np.array(b.numpy()) for b in (means, smooth, again)]
+    return [np.array(b.numpy()) for b in (means, smooth, again, *wide)]
 
 
 @pytest.mark.parametrize("n", (1, 4, 130, pytest.param(500, marks=pytest.mark.slow), 17))
