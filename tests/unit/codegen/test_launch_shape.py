@@ -14,6 +14,7 @@ from fusionq.base.target import target_of
 from fusionq.codegen.launch_shape import launch_shape
 from fusionq.planning.launching import launch_shape_of
 from fusionq.planning.planner import make_plan
+from tests.unit.cuda.compile_only import TARGET
 from tests.unit.lists import submissions
 from tests.unit.targets import TWO_CORES, device
 
@@ -52,6 +53,18 @@ def test_shape_covers_the_range_within_the_limits(extents, info):
 )  # fmt: skip
 def test_sizes_on_two_cores(extents, local):
     assert launch_shape(extents, TWO_CORES).local_range == local
+
+
+@pytest.mark.parametrize(
+    ("extents", "local"),
+    [
+        ((100,), (32,)), ((8192,), (32,)), ((132 * 64,), (64,)), ((33_000,), (128,)),
+        ((132 * 256,), (256,)), ((100_000_000,), (256,)), ((16, 1024), (1, 64)), ((4, 4), (1, 32)),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_few_threads_are_dealt_among_all_multiprocessors(extents, local):
+    assert launch_shape(extents, TARGET).local_range == local
 
 
 def test_small_ranges_still_occupy_every_compute_unit():
