@@ -328,6 +328,12 @@ ASSUMED: dict[str, Assumption] = {
         "with 2; of float64 14.9, 11.1 and 9.9; only there"
     ),
     "few_bytes": Assumption(512, 512, "half of a thread's 255 registers; only on GPUs"),
+    "kept_words": Assumption(
+        64, 64, "of 128 registers of a thread. Rows of 2,048 on an H100: softmax of float32 55 us "
+        "with 32, 79 with 16 (and the rest from memory), 120 without; entropy of float64 79 with "
+        "64, 100 with 32, 144 without; only on GPUs"
+    ),
+    "kept_turns_together": Assumption(8, 8, "the same rows, where it is for"),
     "early_values": Assumption(
         64, 64, "of 128 registers of a thread. Chains of row products on an H100: with 64 0.85 of "
         "the time without, with 32 0.98; only there"

@@ -286,6 +286,10 @@ class CodeLimits:
     """How many times as many iterations these load for at once."""
     few_bytes: int
     """Of the values that such a work-item then loads before it uses them, at most."""
+    kept_words: int
+    """32-bit registers of what a work-item keeps of rows between loops, at most."""
+    kept_turns_together: int
+    """Iterations of such loops whose other loads are made at once."""
     early_values: int
     """Values that a work-item loads before the launch before has ended, at most."""
     early_step: int

@@ -50,7 +50,7 @@ from fusionq.ir.walk import (
 
 TURN = "ahead_turn_"
 """How the variables of the loops over the iterations that are done at once begin."""
-_FULL = "ahead_full_"
+FULL = "ahead_full_"
 """How the variables begin that say where loops of whole iterations end."""
 REST = "stream_rest_"
 """The same of what is not read by way of whole slots (``codegen.streamed_loops``)."""
@@ -123,7 +123,7 @@ class LoadsAhead:
 
     def _split(self, loop: For, loads: list[Expr], turns: int) -> tuple[Stmt, ...]:
         number = self._added = self._added + 1
-        full = f"{_FULL}{number}"
+        full = f"{FULL}{number}"
         step = int(loop.step.value) if isinstance(loop.step, Const) else 0
         before, behind = (Var(INT64, f"{TURN}{number}_{k}") for k in range(2))
         kept = [
@@ -211,7 +211,7 @@ def is_rest(loop: For) -> bool:
     start = loop.start
     while isinstance(start, Cast):  # of an index in fewer bits
         start = start.operand
-    return isinstance(start, Var) and start.name.startswith((_FULL, REST))
+    return isinstance(start, Var) and start.name.startswith((FULL, REST))
 
 
 def is_rest_of_slot(loop: For) -> bool:

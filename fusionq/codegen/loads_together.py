@@ -23,7 +23,7 @@ from typing import Literal
 
 from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.intervals import Intervals
-from fusionq.codegen.loads_ahead import TURN, loads_in_each_iteration
+from fusionq.codegen.loads_ahead import TURN, is_rest, loads_in_each_iteration
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.ir.conjunctions import TRUE, conjunction
 from fusionq.ir.interval_arithmetic import of_type, within
@@ -211,7 +211,9 @@ def _is_plain(loop: For) -> bool:
     """Whether a loop is short, of assignments and stores, with bounds and a step that need nothing
     that the loop changes; nor one of constants, which compilers unroll whole."""
     bounds = loop.start, loop.stop, loop.step
-    if all(isinstance(e, Const) for e in bounds) or _is_constant_below_one(loop.step):
+    if is_rest(loop) or all(isinstance(e, Const) for e in bounds):
+        return False
+    if _is_constant_below_one(loop.step):
         return False
     inside = list(expressions(loop.body))
     assigned = {assigned_variable(s) for s in statements(loop.body)}

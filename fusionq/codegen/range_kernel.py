@@ -15,6 +15,7 @@ from fusionq.codegen.early_loads import with_early_loads
 from fusionq.codegen.group_parts import ItemsOfParts, branches, first_group
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.id_variables import with_id_variables
+from fusionq.codegen.kept_rows import with_kept_rows
 from fusionq.codegen.kernel_body import StatementLines, parameter_text, statement_lines
 from fusionq.codegen.loads_together import with_loads_together
 from fusionq.codegen.names import Names
@@ -105,6 +106,16 @@ def _code(kernel: Kernel, body: Body, dialect: Dialect) -> _Code:
         kernel = with_id_variables(kernel, body)
         body = kernel.body
     most = most_unrolled(kernel, body)
+    if dialect.unit.loads_together:
+        kept = with_kept_rows(kernel, body, bool(dialect.unit.loads_early))
+        if kept is not None:
+            together = with_loads_together(kept.kernel, kept.body, most)
+            kernel, body = kept.kernel, kept.body
+            if together is not None:
+                body = together.body
+                kernel = replace(together, body=(*kept.early, *body))
+            bodies = [body, kept.early] if kept.early else [body]
+            return _Code(kernel, bodies, True, kept.once, most)
     early = with_early_loads(kernel, body) if dialect.unit.loads_early else None
     if early is not None:
         return _Code(early.kernel, [early.body, early.early], True, early.once, most)

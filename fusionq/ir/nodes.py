@@ -381,6 +381,9 @@ class Kernel:
     (``codegen.along_rows``).
     ``few_items``: so few of them that nothing hides how long memory takes, but what each does
     itself (``codegen.loads_together``).
+    ``kept_turns``: iterations of loops over rows whose elements stay in registers for the next
+    ones: all of the first number or none, and so many behind these under masks
+    (``codegen.kept_rows``).
     """
 
     name: str
@@ -396,6 +399,7 @@ class Kernel:
     small_sizes: bool = False
     row_lanes: int | None = None
     few_items: bool = False
+    kept_turns: tuple[int, int] | None = None
 
     def param(self, name: str) -> KernelParam:
         """The parameter of that name; KeyError if there is none."""

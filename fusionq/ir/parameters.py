@@ -25,6 +25,8 @@ class ArrayParam:
     ``restrict``: no other array of the kernel shares memory with it.
     ``unwritten``: no launch of the list writes memory that it shares; known only where code
     generation asks.
+    ``stored_by_one``: no two work-items store to one and the same element; known only where code
+    generation asks.
     ``alignment``: bytes of which all elements lie at multiples, where that is less than their size,
     as of packed records; strides are then multiples of that many bytes, and the array is not
     ``contiguous`` nor has it ``unit_stride``.
@@ -38,6 +40,7 @@ class ArrayParam:
     unit_stride: bool = False
     alignment: int | None = None
     unwritten: bool = False
+    stored_by_one: bool = False
 
 
 @dataclass(frozen=True, slots=True)

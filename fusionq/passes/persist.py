@@ -168,7 +168,7 @@ class _Persister:
         if key not in self.made:
             waits = tuple(map(_wait, stage.waits, values))
             params = tuple(
-                replace(p, restrict=False) if isinstance(p, ArrayParam) else p
+                replace(p, restrict=False, stored_by_one=False) if isinstance(p, ArrayParam) else p
                 for p in kernel.params
             )
             body, local = rewrite_body(kernel.body, stmt=_plain), stage.local_range

@@ -273,19 +273,25 @@ def _chain_seconds(work: Work, operations: float, target: Target) -> float:
 
 
 def grouped_seconds(
-    work: Work, operations: float, items: int, groups: int, row: int, target: Target
+    work: Work,
+    operations: float,
+    items: int,
+    groups: int,
+    row: int,
+    target: Target,
+    idle: int = 0,
 ) -> float:
     """Seconds of ``items`` work-items that do ``work`` and so many ``operations`` each in
     ``groups``, in which ``row`` of them are beside each other: fewer than run in lockstep access
-    what is at other addresses.  Where there are more in a compute unit than keep it busy, they take
-    turns."""
+    what is at other addresses.  Where there are more in a compute unit than keep it busy, with as
+    many ``idle`` ones as there are, they take turns."""
     costs = target.costs
     parts = max(min(groups, target.throughput_parts), 1)
     busy = _busy(work * items, groups, target)
     if row < target.sub_group_size:
         lines = (work.accessed / target.weights.accessed_bytes + work.serial) * items / row
         busy = max(busy, lines * costs.serial_seconds * costs.used_once_slowdown / parts)
-    turns = max(items / costs.busy_items / parts, 1.0)
+    turns = max((items + idle) / costs.busy_items / parts, 1.0)
     return busy + _chain_seconds(work, operations, target) * turns
 
 

@@ -16,14 +16,17 @@ from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.item_space import ItemSpace, global_range
 from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.questions import Questions
-from fusionq.analysis.submission import Submission
+from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.analysis.validity import ScalarPlace
 from fusionq.base.frozen import dataclass
 from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
-from fusionq.base.target import Target
+from fusionq.base.target import CODE_LIMITS, Target
+from fusionq.codegen.kept_rows import arrays_over_rows
+from fusionq.codegen.scoping import flatten_blocks
 from fusionq.ir.walk import loaded_arrays, stored_arrays
 from fusionq.language.ranges import Range
+from fusionq.passes.propagate_ids import propagate_ids
 from fusionq.passes.sources import RangeSource
 from fusionq.planning.cost import grouped_seconds
 from fusionq.planning.group_shares import Share, share_of
@@ -274,7 +277,9 @@ class _Hosts:
         return self._known[key] and (yield from share.is_whole(questions, host, s))
 
     def _joined(self, host: int, s: int, share: Share) -> Steps[bool]:
-        if self._wanted == "profitable" and not self._is_profitable(s, share):
+        if self._wanted == "profitable" and not (
+            self._keeps_row(host, s, share) or self._is_profitable(s, share)
+        ):
             return False
         first, second = (self._questions.submissions[m] for m in (host, s))
         both = [first, share.over_groups(first, second)]
@@ -284,17 +289,41 @@ class _Hosts:
         stages = yield from split(pair, dependences, options)
         return len(stages) == 1
 
+    def _keeps_row(self, host: int, s: int, share: Share) -> bool:
+        """Whether work-items of both go through the same rows, which can stay in registers, and
+        there are work-groups for the whole device: what a launch of its own would load is there."""
+        device = self._target.device
+        if not device.loads_together or 2 * share.groups < device.compute_units:
+            return False
+        if share.row < share.lanes or share.lanes < CODE_LIMITS.early_step:
+            return False
+        first, second = (self._questions.submissions[m] for m in (host, s))
+        kernels = first.ir, share.over_groups(first, second).ir
+        sizes: list[dict[int, int]] = []
+        for member, submission, ir in zip((host, s), (first, second), kernels, strict=True):
+            kernel = propagate_ids(ir)
+            rows = arrays_over_rows(kernel, flatten_blocks(kernel.body))
+            sizes.append({
+                group: max(argument.dtype.nbytes // 4, 1)
+                for k, group, _, _ in self._questions.memory(member)
+                for argument in (submission.arguments[k],)
+                if isinstance(argument, ArrayArgument) and argument.name in rows
+            })  # fmt: skip
+        words = [words for group, words in sizes[0].items() if group in sizes[1]]
+        return bool(words) and share.row <= share.lanes * CODE_LIMITS.kept_words // min(words)
+
     def _is_profitable(self, s: int, share: Share) -> bool:
         """Whether a work-group's work-items take no longer than a launch of all."""
         kind = Members(self._questions, self._target, (s,)).kinds[0]
         target, range_ = self._measured(), global_range(kind.submission)
         beside = min(share.lanes, share.row)
 
-        def seconds(groups: int) -> float:
+        def seconds(groups: int, idle: int = 0) -> float:
             work, operations = kind.work, kind.operations
-            return grouped_seconds(work, operations, range_.size, groups, beside, target)
+            return grouped_seconds(work, operations, range_.size, groups, beside, target, idle)
 
-        inside = seconds(share.groups)
+        idle = share.groups * max(share.lanes - share.each, 0) if target.costs.chain_seconds else 0
+        inside = seconds(share.groups, idle)
         if target.costs.chain_seconds:
             if share.each > share.lanes:
                 return False  # threads would wait for memory once for each of their work-items

@@ -7,13 +7,16 @@ from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
-from fusionq.analysis.item_space import global_range, largest
+from fusionq.analysis.item_space import Mode, global_range, largest
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.questions import Questions
+from fusionq.analysis.stored_by_one import is_stored_by_one
 from fusionq.analysis.submission import ArrayArgument
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import Target
 from fusionq.codegen.early_loads import arrays_loaded_early, has_rows_of_groups
+from fusionq.codegen.kept_rows import kept_loops
+from fusionq.codegen.scoping import flatten_blocks
 from fusionq.ir.nodes import SMALL, ArrayParam, Barrier, Kernel, KernelParam, ScalarParam
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import stored_arrays
@@ -104,6 +107,8 @@ class StageKernels:
                 self._device,
             )
             made = with_unwritten(made, unwritten)
+            if self._device.loads_together and stage.space.local_range is not None:
+                made = with_stored_by_one(made, analysis, stage.space.mode)
             return of_small_sizes(made) if self._small else made
 
         fused = self._questions.ask(members, question, answer)
@@ -213,6 +218,29 @@ def with_unwritten(fused: FusedKernel, places: Collection[tuple[int, int]]) -> F
         assert isinstance(param, ArrayParam)
         return replace(param, unwritten=(source.submission, source.argument) in places)
 
+    kernel = replace(fused.kernel, params=tuple(map(marked, fused.kernel.params)))
+    return FusedKernel(kernel, fused.sources, fused.views)
+
+
+def with_stored_by_one(fused: FusedKernel, analysis: ListAnalysis, mode: Mode) -> FusedKernel:
+    """``fused`` with what is known of who stores to rows that several of its loops go through."""
+    every = tuple(
+        replace(p, stored_by_one=True) if isinstance(p, ArrayParam) else p
+        for p in fused.kernel.params
+    )
+    found = kept_loops(replace(fused.kernel, params=every), flatten_blocks(fused.kernel.body))
+    stored = set() if found is None else {row.array for row in found.rows if row.storing}
+
+    def marked(param: KernelParam) -> KernelParam:
+        source = fused.sources[param.name]
+        if not isinstance(param, ArrayParam) or param.name not in stored:
+            return param
+        assert isinstance(source, ArgumentSource)
+        group = analysis.place[source.submission, source.argument].group
+        return replace(param, stored_by_one=is_stored_by_one(analysis, group, mode))
+
+    if not stored:
+        return fused
     kernel = replace(fused.kernel, params=tuple(map(marked, fused.kernel.params)))
     return FusedKernel(kernel, fused.sources, fused.views)
 
