@@ -170,6 +170,13 @@ class ExpressionPrinter:
         """The lines before a loop whose floating sums have to keep the order of its iterations."""
         return self._dialect.unit.loop_in_order()
 
+    def row_load(self, kept: str, row: Load) -> str | None:
+        """The statement that loads the private array ``kept`` whole, from the element ``row`` on;
+        None where the language has none."""
+        type = self._dialect.scalars.storage_name(row.type)
+        first, define = self.subscript(row.array, row.indices), self._helpers.add
+        return self._dialect.unit.row_load(self._names.of(kept), first, type, define)
+
     def streaming_loop(self, iterations: int | None, most: int) -> list[str]:
         """The lines before a short innermost loop that loads from global memory, ``most``
         iterations at once; of so many ``iterations`` if that is unrolled whole."""

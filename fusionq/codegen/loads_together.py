@@ -13,6 +13,9 @@ compiler has it.  The parts are few: short kernels wait for their code, too.  It
 in their order, so sums have the same bits.  Legal for loads of arrays that nobody writes, or that
 share no memory with one that the loop stores to.  A loop stays as it is where its bounds and step
 leave 31 bits or it runs backwards.
+
+In launches of few work-items a thread that goes along a row has neighbours in memory in iterations
+that follow each other: ``rows_loaded`` says of which loops of loads languages may load vectors.
 """
 
 from __future__ import annotations
@@ -46,7 +49,7 @@ from fusionq.ir.nodes import (
     Store,
     Var,
 )
-from fusionq.ir.types import INT32, INT64, UINT32
+from fusionq.ir.types import FLOAT32, FLOAT64, INT32, INT64, UINT32, UINT64
 from fusionq.ir.walk import (
     assigned_variable,
     expressions,
@@ -58,9 +61,12 @@ from fusionq.ir.walk import (
     subexpressions,
 )
 
+_ROW = f"{TURN}row_"
+"""How the variable of a loop begins that loads neighbouring elements, and nothing else."""
 _COUNT = "together_count_"
 _BEGUN = "together_turn_"
 _KEPT = "together_"
+_IN_ROWS = (FLOAT32, FLOAT64, INT32, UINT32, INT64, UINT64)
 _LARGEST = of_type(INT32)[1]
 
 
@@ -95,6 +101,24 @@ def has_loads_together(kernel: Kernel) -> bool:
     """Whether some loop of ``kernel`` can load for several iterations, if work-items are few."""
     few, body = replace(kernel, few_items=True), flatten_blocks(kernel.body)
     return with_loads_together(few, body, CODE_LIMITS.iterations_together) is not None
+
+
+def rows_loaded(loop: For) -> list[tuple[str, Load]]:
+    """The private arrays that ``loop`` loads whole from neighbouring elements, each with the first
+    of these; none where it is another loop."""
+    if not loop.var.startswith(_ROW):
+        return []
+    found: list[tuple[str, Load]] = []
+    for stmt in loop.body:
+        assert isinstance(stmt, Store) and isinstance(stmt.value, Load)
+
+        def first(e: Expr) -> Expr:
+            return Const(e.type, 0) if isinstance(e, Var) and e.name == loop.var else e
+
+        row = rewrite(stmt.value, first)
+        assert isinstance(row, Load)
+        found.append((stmt.array, row))
+    return found
 
 
 def has_groups(kernel: Kernel) -> bool:
@@ -146,6 +170,24 @@ class _Together:
             if all(stays(e.array) for e in subexpressions(unit) if isinstance(e, Load))
         ]
 
+    def _is_row(self, load: Expr, loop: For) -> bool:
+        """Whether launches of few work-items load ``load`` from neighbouring elements in
+        iterations that follow each other, four or eight bytes each."""
+        own = Var(INT64, loop.var)
+        if not self.kernel.few_items or loop.step != Const(INT64, 1):
+            return False
+        if not isinstance(load, Load) or load.type not in _IN_ROWS:
+            return False
+        param = self.kernel.param(load.array)
+        assert isinstance(param, ArrayParam)
+        *others, last = load.indices
+        return (
+            (param.contiguous or param.unit_stride)
+            and param.alignment is None
+            and last == own
+            and all(e != own for index in others for e in subexpressions(index))
+        )
+
     def _split(self, loop: For, loads: list[Expr], turns: int) -> tuple[Stmt, ...]:
         number = self._added = self._added + 1
         count, begun = Var(INT32, f"{_COUNT}{number}"), Var(INT64, f"{_BEGUN}{number}")
@@ -178,16 +220,21 @@ class _Together:
 
             there = Compare("lt", turn(before), end)
             place = Select(INT64, there, turn(before), begun) if masked else turn(before)
-            get = tuple(
+            rows, others = ([
                 Store(array.name, (before,), rewrite(load, in_turn(place)))
                 for array, load in zip(kept, loads, strict=True)
-            )
+                if (not masked and self._is_row(load, loop)) == is_row
+            ] for is_row in (True, False))  # fmt: skip
             use = rewrite_body(rewrite_body(loop.body, of_kept), in_turn(turn(behind)))
             if masked:
                 use = (If(Compare("lt", turn(behind), end), use),)
             zero, one, most = (Const(INT64, n) for n in (0, 1, size))
+            row = Var(INT64, f"{_ROW}{_KEPT}{number}")
+            of_row = rewrite_body(rows, lambda e: row if e == before else e)
             inside = tuple(
-                For(of.name, zero, most, one, body) for of, body in ((before, get), (behind, use))
+                For(of.name, zero, most, one, tuple(body))
+                for of, body in ((row, of_row), (before, others), (behind, use))
+                if body
             )
             return For(begun.name, begin, end, most, inside)
 

@@ -10,6 +10,7 @@ from fusionq.codegen.group_statements import GroupStatementPrinter
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.loads_ahead import is_rest, is_rest_of_slot, iterations_at_once
+from fusionq.codegen.loads_together import rows_loaded
 from fusionq.codegen.names import Names
 from fusionq.codegen.neighbouring_reductions import side_by_side
 from fusionq.codegen.scoping import (
@@ -167,6 +168,9 @@ class StatementPrinter:
 
     # ---------------------------------------------------------------------- loops
     def _for(self, loop: For, declared: frozenset[str]) -> list[str]:
+        loads = [self._expressions.row_load(kept, row) for kept, row in rows_loaded(loop)]
+        if loads and None not in loads:
+            return [line for line in loads if line is not None]
         var = self._names.of(loop.var)
         step = self._plain_step(loop)
         if step is None:

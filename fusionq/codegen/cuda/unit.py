@@ -41,6 +41,22 @@ static __device__ inline bool fq_never_after_wait() {
     return never != 0;
 }"""
 
+_LOAD_ROW = """\
+// Neighbouring elements into registers, 16 bytes at a time where the first lies at a multiple of
+// 16.  As bytes: elements of another type would count as others than those that are stored.
+template <unsigned count, class T>
+static __device__ __forceinline__ void fq_load_row(T (&kept)[count], const T* first) {
+    if ((unsigned long long)first % 16 == 0) {
+        #pragma unroll
+        for (unsigned k = 0; k < count; k += 16 / sizeof(T)) {
+            memcpy(&kept[k], __builtin_assume_aligned(first + k, 16), 16);
+        }
+    } else {
+        #pragma unroll
+        for (unsigned k = 0; k < count; k++) kept[k] = first[k];
+    }
+}"""
+
 
 class CudaUnit:
     """See ``TranslationUnit``."""
@@ -96,6 +112,10 @@ class CudaUnit:
     packs_arguments = False  # a launch takes the addresses of all
 
     loads_together = True
+
+    def row_load(self, kept: str, first: str, type: str, define: Define) -> str | None:
+        define("fq_load_row", _LOAD_ROW)
+        return f"fq_load_row({kept}, (const {type}*)&{first});"
 
     def streaming_loop(self, iterations: int | None, most: int) -> list[str]:
         if iterations is None:

@@ -71,6 +71,11 @@ class TranslationUnit(Protocol):
     loads_together: bool
     """Whether loops of work-groups load for several iterations at once: see ``loads_together``."""
 
+    def row_load(self, kept: str, first: str, type: str, define: Define) -> str | None:
+        """The statement by which an array of registers gets as many elements of ``type`` of a row
+        as it has, from ``first`` on, 16 bytes at a time where that lies at a multiple of them; None
+        where there is none."""
+
     def streaming_loop(self, iterations: int | None, most: int) -> list[str]:
         """The lines before a short innermost loop that loads from global memory: how often to
         unroll it, so that the loads of several iterations are in flight at once, of ``most`` at

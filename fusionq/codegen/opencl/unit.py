@@ -74,5 +74,8 @@ class OpenCLUnit:
 
     loads_together = False
 
+    def row_load(self, kept: str, first: str, type: str, define: Define) -> str | None:
+        return None
+
     def streaming_loop(self, iterations: int | None, most: int) -> list[str]:
         return []  # a CPU loads ahead by itself

@@ -168,6 +168,9 @@ class _Unit:
     packs_arguments = False
     loads_together = False
 
+    def row_load(self, kept, first, type, define):
+        return None
+
     def streaming_loop(self, iterations: int | None, most: int) -> list[str]:
         return []
 

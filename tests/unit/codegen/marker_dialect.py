@@ -55,6 +55,9 @@ class MarkerUnit:
     packs_arguments = False
     loads_together = False
 
+    def row_load(self, kept, first, type, define):
+        return None
+
     def streaming_loop(self, iterations: int | None, most: int) -> list[str]:
         return ["#STREAMING_LOOP"]
 

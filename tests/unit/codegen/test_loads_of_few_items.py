@@ -12,10 +12,15 @@ from fusionq.backends.reference import ReferenceBackend
 from fusionq.base.target import CODE_LIMITS, LaunchShape
 from fusionq.codegen.cuda import CUDA_CPP
 from fusionq.codegen.kernel_source import generate
-from fusionq.codegen.loads_together import has_loads_together, with_loads_together
+from fusionq.codegen.loads_together import (
+    has_loads_together,
+    rows_loaded,
+    with_loads_together,
+)
 from fusionq.codegen.scoping import flatten_blocks
-from fusionq.ir.nodes import ArrayParam, Kernel
+from fusionq.ir.nodes import ArrayParam, For, Kernel
 from fusionq.ir.verifier import verify
+from fusionq.ir.walk import statements
 from tests.unit.cuda.compile_only import TARGET
 from tests.unit.frontend.running import binding, specialised
 
@@ -151,6 +156,43 @@ def test_results_have_the_same_bits(kernel, n: int, step: int, restrict: bool) -
     assert has_loads_together(ir) == bool(loads)
     expected, found = (run(each, [n, step], some(n)) for each in (ir, made))
     np.testing.assert_array_equal(found.view(np.uint32), expected.view(np.uint32))
+
+
+def rows_in(ir: Kernel) -> list[str]:
+    """The arrays of which neighbouring elements are loaded as such."""
+    loops = (s for s in statements(rewritten(ir).body) if isinstance(s, For))
+    return [row.array for loop in loops for _, row in rows_loaded(loop)]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "arrays"),
+    [
+        (row_sum, ["a"]), (largest_product, ["a", "x"]), (in_steps, []), (running_sum, ["a"]),
+        (chained, ["a", "x"]), (nested, ["a", "a"]), (from_the_end, []),
+    ],
+    ids=lambda k: getattr(k, "__name__", None),
+)  # fmt: skip
+def test_neighbours_are_loaded_by_sixteen_bytes(kernel, arrays: list[str]) -> None:
+    """In steps of one, from the element on that the first iteration loads."""
+    ir = of(kernel, [100, 1, *some(100)])
+    assert rows_in(ir) == arrays
+    text = generate(replace(ir, few_items=True), "strict", TARGET, CUDA_CPP).text
+    assert text.count("fq_load_row(together") == len(arrays)
+
+
+def test_but_not_where_work_groups_or_small_types_are_loaded() -> None:
+    a, x, out = some(100)
+    assert rows_in(of(row_sum, [100, 1, a.astype(np.float16), x, out])) == []
+    assert rows_in(of(row_sum, [100, 1, a.astype(bool), x, out])) == []
+    ir = of(row_sum, [100, 1, a, x, out])
+    for form, arrays in (
+        ({"contiguous": False}, []),
+        ({"contiguous": False, "unit_stride": True}, ["a"]),
+        ({"contiguous": False, "alignment": 2}, []),
+    ):
+        params = tuple(replace(p, **form) if p.name == "a" else p for p in ir.params)
+        assert rows_in(replace(ir, params=params)) == arrays
+    assert with_loads_together(ir, flatten_blocks(ir.body), MOST) is None  # work-items are many
 
 
 @pytest.mark.parametrize("step", [0, -1, -40, 2**31 - 1, 2**31, 2**63 - 1])
