@@ -146,3 +146,21 @@ def test_bits_are_those_of_launches_and_of_the_reference_backend(
         found, _ = run(queue, program, strategy, columns, dtype)
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_array_equal(one.view(np.uint8), other.view(np.uint8))
+
+
+@pytest.mark.parametrize("columns", (9 * GROUP, 21 * GROUP + 3))
+def test_replays_and_trials_have_the_same_bits(queue: fq.FusionQueue, columns: int) -> None:
+    """Of a list that is run again, measured, and checked access by access."""
+    with fq.FusionQueue("reference") as reference:
+        expected, _ = run(reference, norm, "unfused", columns, "float32")
+    for options in ({"strategy": "fused"}, {"tune": True}, {"check": True, "strategy": "fused"}):
+        rng = np.random.default_rng(columns)
+        shapes = [(ROWS, columns), (ROWS, columns), ROWS, ROWS, columns, columns]
+        arrays = [fq.Buffer(rng.integers(0, 7, shape).astype("float32")) for shape in shapes]
+        with fq.fusion(queue, **options) as f:
+            norm(queue, *arrays)
+        f.event.wait()
+        if options == {"strategy": "fused"}:  # it reads nothing that it writes
+            f.replay().wait()
+        for one, other in zip(arrays, expected, strict=True):
+            np.testing.assert_array_equal(one.numpy().view(np.uint8), other.view(np.uint8))
