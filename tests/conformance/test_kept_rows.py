@@ -148,6 +148,7 @@ def test_bits_are_those_of_launches_and_of_the_reference_backend(
             np.testing.assert_array_equal(one.view(np.uint8), other.view(np.uint8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", (9 * GROUP, 21 * GROUP + 3))
 def test_replays_and_trials_have_the_same_bits(queue: fq.FusionQueue, columns: int) -> None:
     """Of a list that is run again, measured, and checked access by access."""
