@@ -14,6 +14,9 @@ from fusionq.codegen.queue_protocol import STALLED
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.codegen.record_text import RecordText
 
+NEAR_TABLES = "fq_near_bytes"
+"""The memory of a worker that has its tables."""
+
 
 def loop_head(
     c: QueueWords,
@@ -219,15 +222,19 @@ def decoded(c: QueueWords) -> list[str]:
 
 def near_tables(c: QueueWords, words: int, cells: int, lanes: int) -> str:
     """What each worker has of the schedule: ``fq_stages``, all but the order of instructions and
-    the workers' lists, in ``words`` of its own behind ``cells``, if it is no more than that."""
+    the workers' lists, in ``words`` of its own behind ``cells``, if it is no more than that; beside
+    rings, which have the more memory so, without what stages wait for."""
     if not words:
         return f"    {c.tables} const fq_stages = fq_schedule;\n"
     pointer, most = c.scalars.pointer(c.int64, "local"), words - cells
-    declared = [f"    {line}\n" for line in c.workers.local_memory("fq_near_bytes", 8 * words)]
+    declared = [f"    {line}\n" for line in c.workers.local_memory(NEAR_TABLES, 8 * words)]
+    end = f"fq_schedule[{q.ORDER}]"
+    if c.workers.rings is not None:
+        end = f"(fq_schedule[{q.HEADER + q.WAITS}] >> {q.WAITED_SHIFT})"
     return f"""\
 {"".join(declared)}\
-    {pointer} const fq_near = ({pointer})fq_near_bytes;
-    const {c.int64} fq_kept = fq_schedule[{q.ORDER}] <= {most} ? fq_schedule[{q.ORDER}] : 0;
+    {pointer} const fq_near = ({pointer}){NEAR_TABLES};
+    const {c.int64} fq_kept = {end} <= {most} ? {end} : 0;
     for (int fq_k = fq_lane; fq_k < fq_kept; fq_k += {lanes})
         fq_near[{cells} + fq_k] = fq_schedule[fq_k];
     {c.tables} const fq_stages = fq_kept ? fq_near + {cells} : fq_schedule;

@@ -22,6 +22,7 @@ from fusionq.codegen.device_source import (
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.instruction_loop import (
+    NEAR_TABLES,
     loop_head,
     near_tables,
     publication,
@@ -227,7 +228,7 @@ class _PersistentPrinter:
         rings = self.workers.rings
         if rings is None or self.streams is None:
             return ""
-        declared = rings.declared("fq_near_bytes", 8 * self.near)
+        declared = rings.declared(NEAR_TABLES, 8 * self.near)
         lines = [*declared, *self.streams.filling(self._tile(), self._operands)]
         return "".join(f"    {line}\n" for line in lines)
 

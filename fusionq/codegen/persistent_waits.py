@@ -59,7 +59,7 @@ class WaitText:
         c, i64 = self._words, self._words.int64
         forms = wait_forms(self._body)
         tile = ", ".join(f"{i64} fq_first_{d}, {i64} fq_last_{d}" for d in range(self._dims))
-        entry = f"fq_record[{q.WAITED}] + {q.VALUES + forms.values} * fq_turn"
+        entry = f"(fq_record[{q.WAITS}] >> {q.WAITED_SHIFT}) + {q.VALUES + forms.values} * fq_turn"
         if c.workers.pollers > 1:
             boxes = bool(forms.forms)
             return [
@@ -112,11 +112,13 @@ class WaitText:
         """The first lane's call, or that of all pollers, before an instruction's work."""
         if not self._waits:
             return []
-        lane = ", fq_lane" if self._words.workers.pollers > 1 else ""
+        workers = self._words.workers
+        lane = ", fq_lane" if workers.pollers > 1 else ""
+        tables = "fq_stages" if workers.rings is None else "fq_schedule"
         tile = ", ".join(f"fq_first_{d}, fq_last_{d}" for d in range(self._dims))
         return [
             "fq_waited = fq_wait_all(",
-            f"    fq_stages, fq_control, {epoch}, {spin_limit},",
+            f"    {tables}, fq_control, {epoch}, {spin_limit},",
             f"    fq_instruction, fq_record, {tile}{lane});",
         ]
 

@@ -4,8 +4,8 @@ The schedule (int64) starts with a header: the number of instructions, of worker
 workers may follow the static assignment (0: no), and where the three tables begin: the order of all
 instructions; for each worker the position of its first instruction in the assignment (and one past
 the last); the assignment.  The header ends with the line of the control memory where the workers'
-tables begin, and the bytes that a worker reads ahead.  A record for each stage follows, what each
-stage waits for, and the operands of stages that share a body, then those three tables.  An
+tables begin, and the bytes that a worker reads ahead.  A record for each stage follows, the
+operands of stages that share a body, and what each stage waits for, then those three tables.  An
 instruction is the stage's number above bit ``TILE_BITS`` and the tile's below, tiles counted with
 the last dimension fastest.
 
@@ -39,11 +39,12 @@ HEADER = 8
 
 # Record of a stage: tile shape, tiles, tiles that share a counter, range (each by dimension, 1
 # where the stage has fewer dimensions), first counter's line (-1: none), line of the counter of
-# all tiles (-1: none), number of its code's body, where its operands begin, how many stages it
-# waits for, and where its waits begin.
+# all tiles (-1: none), number of its code's body, where its operands begin, and how many stages it
+# waits for with, from bit WAITED_SHIFT on, where its waits begin.
 TILE, COUNT, SHARED, EXTENT, COUNTERS, TOTAL = 0, 3, 6, 9, 12, 13
-BODY, OPERANDS, WAITS, WAITED = 14, 15, 16, 17
-RECORD = 18
+BODY, OPERANDS, WAITS = 14, 15, 16
+WAITED_SHIFT = 32
+RECORD = 17
 
 # A wait: the stage that is waited for and, from bit FORM_SHIFT on, the number of its closed form
 # (-1: all tiles); from VALUES on the form's values, as many words for each wait as the most that

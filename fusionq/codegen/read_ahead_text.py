@@ -69,7 +69,7 @@ class ReadAheadText:
         """The calls, before an instruction's waits."""
         if not self._calls:
             return []
-        lines = [f"if (fq_record[{q.WAITS}]) switch ((int)fq_record[{q.BODY}]) {{"]
+        lines = [f"if ((int)fq_record[{q.WAITS}]) switch ((int)fq_record[{q.BODY}]) {{"]
         for number, code, memory, slots in self._calls:
             dims = range(code.kernel.ndim)
             arguments = ["fq_lane", f"fq_stages[{q.AHEAD}]"]

@@ -73,6 +73,12 @@ def operands_of(body: Persistent) -> StageOperands:
             arguments = given[numbers[stage.code]].setdefault(position, set())
             arguments.add(stage.arguments[position])
     varying = tuple(tuple(p for p, names in of.items() if len(names) > 1) for of in given)
+    sizes: dict[str, int] = {}
+    for stage in body.stages:
+        for position in varying[numbers[stage.code]]:
+            size = _cells(body.codes[stage.code].kernel.params[position])
+            name = stage.arguments[position]
+            sizes[name] = max(sizes.get(name, 0), size)
     cells: dict[str, int] = {}
     count = 0
     rows = []
@@ -81,10 +87,17 @@ def operands_of(body: Persistent) -> StageOperands:
             name = stage.arguments[position]
             if name not in cells:
                 cells[name] = count
-                param = body.codes[stage.code].kernel.params[position]
-                count += 1 + 2 * param.ndim if isinstance(param, ArrayParam) else 1
+                count += sizes[name]
         rows.append(tuple(cells[stage.arguments[p]] for p in varying[numbers[stage.code]]))
     return StageOperands(varying, cells, count, tuple(rows))
+
+
+def _cells(param: KernelParam) -> int:
+    """How many cells an argument takes: of an array its address, its extents, and its strides
+    where these do not follow from them."""
+    if not isinstance(param, ArrayParam):
+        return 1
+    return 1 + param.ndim if param.contiguous else 1 + 2 * param.ndim
 
 
 @cached_by_identity
@@ -145,6 +158,12 @@ def _used_params(code: StageCode) -> tuple[tuple[int, KernelParam], ...]:
 def table_words(body: Persistent) -> int:
     """The words of a schedule in front of the order of instructions."""
     waits = sum(len(stage.producers) for stage in body.stages)
-    rows = sum(map(len, set(operands_of(body).rows)))
     of_wait = q.VALUES + wait_forms(body).values
-    return q.HEADER + q.RECORD * len(body.stages) + of_wait * waits + rows
+    return words_before_waits(body) + of_wait * waits
+
+
+@cached_by_identity
+def words_before_waits(body: Persistent) -> int:
+    """The words of a schedule in front of what stages wait for."""
+    rows = sum(map(len, set(operands_of(body).rows)))
+    return q.HEADER + q.RECORD * len(body.stages) + rows

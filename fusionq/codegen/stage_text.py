@@ -272,19 +272,19 @@ class StageText:
         local_range = code.local_range
         around: Around | None = None
         kept: tuple[ArrayDecl, ...] = ()
+        loop = ThreadGroupLoop(self.words, local_range, at_once)
         rings = self.words.workers.rings
         if streams:
             assert rings is not None
             kernel, kept = streamed(kernel, streams, rings.slot_bytes, size, rings.together)
             code = replace(code, kernel=kernel)
-            around = slot_lines(streams, rings, dialect.scalars)
+            around = slot_lines(streams, rings, dialect.scalars, loop.is_last)
         kernel, body = self._loads_first(code, unwritten, bool(streams))
         place = f"({LOCAL} + {local_places(kernel)[1]} * (fq_lane / {size}))"
         of_group = GroupLoop(None, place if at_once > 1 else LOCAL, None, around)
         # What loads nothing together is not faster for being unrolled: it is more code to fetch.
         rolled = 1 if rings is not None and not streams else None
         lines = statement_lines(kernel, [body], dialect, self.helpers, (), of_group, kept, rolled)
-        loop = ThreadGroupLoop(self.words, local_range, at_once)
         # The next work-group's local arrays lie where this one's do.
         behind = [f"{groups.barrier(False, True)};"] if local_memories(kernel) else []
         return lines, loop.lines([*lines.arrays, *lines.bodies[0], *behind])

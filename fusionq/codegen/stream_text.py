@@ -22,7 +22,7 @@ from fusionq.codegen.names import Names
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.codegen.stage_tables import code_bodies
 from fusionq.codegen.statements import Around
-from fusionq.codegen.streamed_loops import READY, Row, StreamedLoop, Streams
+from fusionq.codegen.streamed_loops import READ, READY, Row, StreamedLoop, Streams
 from fusionq.codegen.tile_groups import ThreadGroupLoop
 from fusionq.codegen.tile_items import ThreadItems
 from fusionq.ir.nodes import ArrayParam, Persistent, StageCode
@@ -222,8 +222,11 @@ def _offset(row: Row, memory: Memory, printer: ExpressionPrinter) -> str:
     return memory.offset(row.array, [*indices, Text("0", PRIMARY)]).text
 
 
-def slot_lines(loops: Sequence[StreamedLoop], rings: Rings, scalars: Scalars) -> Around:
-    """What the iterations of ``loops`` over slots begin and end with."""
+def slot_lines(
+    loops: Sequence[StreamedLoop], rings: Rings, scalars: Scalars, last_group: str
+) -> Around:
+    """What the iterations of ``loops`` over slots begin and end with, and what follows the last of
+    them; ``last_group``: whether the ring's work-group is the last one of its tile."""
     several = tuple(range(rings.together))
     by_chunk: dict[str, tuple[StreamedLoop, Sequence[int | None]]] = {}
     for loop in loops:
@@ -231,6 +234,8 @@ def slot_lines(loops: Sequence[StreamedLoop], rings: Rings, scalars: Scalars) ->
         by_chunk[loop.together()] = loop, several
 
     def around(variable: str, names: Names) -> tuple[list[str], list[str]]:
+        if variable == READ:
+            return rings.held(last_group), []
         if variable not in by_chunk:
             return [], []
         loop, slots = by_chunk[variable]

@@ -67,6 +67,8 @@ READY = "stream_ready"
 """The variable that says whether a stage's slots are filled."""
 _CHUNK = "stream_chunk_"
 _SLOTS = "stream_slots_"
+READ = "stream_read"
+"""The variable of a loop of one turn behind the last one over slots: the group has read its own."""
 _KEPT = "streamed_"
 _AHEAD = "stream_ahead_"
 """How the arrays begin of what is loaded before slots are waited for."""
@@ -91,13 +93,15 @@ class Row:
 class StreamedLoop:
     """A loop of a work-group over the first ``stop`` elements of ``rows``, which stands at
     ``place`` of its kernel's body without nested blocks.  ``loads``: those of each iteration;
-    ``element_bytes``: what they take together."""
+    ``element_bytes``: what they take together.  ``holds``: whether nothing is asked for behind the
+    last slot of a tile until that is counted."""
 
     place: int
     rows: tuple[Row, ...]
     loads: tuple[Load, ...]
     stop: Expr
     element_bytes: int
+    holds: bool = False
 
     def columns(self, slot_bytes: int, size: int) -> int:
         """How many elements of each row a slot holds, for work-groups of ``size``."""
@@ -162,7 +166,31 @@ def _streams(body: Persistent, lanes: int, slot_bytes: int) -> Streams | None:
         arrays = {row.array for loop in loops.pop(number) for row in loop.rows}
         reason = f"it is read by work-groups of {sizes[number]}, others by such of {size}"
         reasons.setdefault(number, {}).update(dict.fromkeys(sorted(arrays), reason))
+    for number in loops.keys() - _awaited_by_streams(body, frozenset(loops)):
+        *before, last = loops[number]
+        loops[number] = *before, replace(last, holds=True)
     return Streams(size, loops, reasons)
+
+
+def _awaited_by_streams(body: Persistent, streaming: Set[int]) -> set[int]:
+    """The numbers of those bodies, of which all are ``streaming``, for one of whose stages a
+    streaming stage waits first.
+
+    What a tile has stored is seen by others once all has come that its block asks for: as much as
+    is on its way at once, 1.5 µs on an H100.  Where stages wait that read no slots, such as a norm
+    in one work-group, rings are full before slots are read again, so nothing is lost where they
+    ask for nothing meanwhile (a decode step 1.134 → 1.107 ms); where a product waits itself they
+    are not (1.112)."""
+    bodies = code_bodies(body)
+    first: dict[int, int] = {}
+    for k, stage in enumerate(body.stages):
+        for producer in stage.producers:
+            first.setdefault(producer, k)
+    return {
+        bodies[body.stages[producer].code]
+        for producer, k in first.items()
+        if bodies[body.stages[k].code] in streaming
+    }
 
 
 def _of_stage(
@@ -301,6 +329,8 @@ def streamed(
         slots, kept = _by_slots(kernel, one, loop, columns, size, together)
         ahead += kept
         every = f"{REST}{one.place}"
+        if one.holds:
+            slots = (*slots, For(READ, _number(0), _number(1), _number(1), ()))
         body[one.place] = If(Var(BOOL, READY), slots, _rest(every, loop, loop.start))
         variables += [(every, INT64), (every + IN_SLOT, INT64)]
     made = replace(

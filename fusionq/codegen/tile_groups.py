@@ -20,6 +20,16 @@ class ThreadGroupLoop:
         self._local_range = local_range
         self._at_once = at_once
 
+    @property
+    def _many(self) -> str:
+        """How many groups the tile has."""
+        return " * ".join(f"fq_many_{d}" for d in range(len(self._local_range)))
+
+    @property
+    def is_last(self) -> str:
+        """Whether a lane does no group of the tile behind this one."""
+        return f"fq_group + {self._at_once} >= {self._many}"
+
     def lines(self, body: Sequence[str]) -> list[str]:
         """The loop that does ``body`` for each group of the tile."""
         size = prod(self._local_range)
@@ -41,7 +51,6 @@ class ThreadGroupLoop:
                 f"const {i64} fq_many_{d} = fq_last_{d} / {extent} - fq_begin_{d} + 1;",
                 f"const int fq_local_{d} = {own};",
             ]
-        many = " * ".join(f"fq_many_{d}" for d in dims)
         inside: list[str] = []
         narrow = f"({self._uint32})"  # a division in 64 bits takes many times as long
         rest = "fq_group"
@@ -51,7 +60,7 @@ class ThreadGroupLoop:
             rest = f"({narrow}{rest} / {narrow}fq_many_{d})"
         for d, extent in enumerate(self._local_range):
             inside.append(f"const {i64} fq_id_{d} = fq_group_{d} * {extent} + fq_local_{d};")
-        head = f"for ({i64} fq_group = {first}; fq_group < {many}; "
+        head = f"for ({i64} fq_group = {first}; fq_group < {self._many}; "
         return [*lines, f"{head}fq_group += {self._at_once}) {{", *indented([*inside, *body]), "}"]
 
 

@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 
+from fusionq.base.errors import DeviceError
 from fusionq.base.frozen import dataclass
 from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import Target
@@ -26,6 +27,9 @@ from fusionq.megakernel.tiling import Tiling, choose_tiling, coarser, in_groups,
 
 MOST_INSTRUCTIONS = 1 << 20
 """And about as many barrier counters, of a cache line each: with more, tiles are made larger."""
+MOST_GROUPS = 1 << 31
+"""Work-groups of a tile that are threads of a worker, which finds the ids of each by divisions in
+32 bits; of as many even the empty ones would take minutes."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,8 @@ def make_schedule(
     tiling: Tiling | None = None,
 ) -> Schedule:
     """The schedule for stages, none of them empty, whose codes have the integer parameters
-    ``params``, over ``memory`` bytes, on ``target``."""
+    ``params``, over ``memory`` bytes, on ``target``.  DeviceError where a tile has more work-groups
+    than a worker can tell apart."""
     workers = target.resident_workers
     extents = extents_of(body, params)
     assert all(prod(e) for e in extents)
@@ -154,8 +159,27 @@ def _bounded(
             tiling = in_groups(tiling, groups)
         stages = tuple([tiled(e, t) for e, t in zip(extents, tiling.tiles, strict=True)])
         if sum([stage.tiles for stage in stages]) <= MOST_INSTRUCTIONS:
+            if target.device.groups_in_workers:
+                _check_groups(stages, groups)
             return tiling, stages
         tiling = coarser(tiling, extents, target)
+
+
+def _check_groups(
+    stages: Sequence[TiledStage], groups: Sequence[tuple[int, ...] | None]
+) -> None:
+    """DeviceError where a tile has more than ``MOST_GROUPS``."""
+    for k, (stage, group) in enumerate(zip(stages, groups, strict=True)):
+        if group is None:
+            continue
+        sizes = zip(stage.tile, stage.extents, group, strict=True)
+        found = prod([-(-min(tile, extent) // size) for tile, extent, size in sizes])
+        if found > MOST_GROUPS:
+            raise DeviceError(
+                f"a tile of stage {k} of a persistent kernel, over {stage.extents} work-items, has "
+                f"{found:,} work-groups, more than {MOST_GROUPS:,}; submit fewer work-groups at "
+                f"once, or choose another strategy"
+            )
 
 
 @cached_by_identity
@@ -331,11 +355,17 @@ def _words(
     order = (stage << q.TILE_BITS) | tile
     header = np.zeros(q.HEADER, np.int64)
     records: list[int] = []
-    waited = q.HEADER + len(stages) * q.RECORD
-    waits: list[int] = []
     forms = wait_forms(body)
     parts = code_bodies(body)
     operands = operands_of(body)
+    begins: dict[tuple[int, ...], int] = {}
+    cells: list[int] = []
+    for row in operands.rows:
+        if row not in begins:
+            begins[row] = q.HEADER + len(stages) * q.RECORD + len(cells)
+            cells += row
+    waited = q.HEADER + len(stages) * q.RECORD + len(cells)
+    waits: list[int] = []
     for k, use in enumerate(body.stages):
         own, record = counters[k], [1] * q.RECORD
         ndim = len(stages[k].count)
@@ -344,26 +374,20 @@ def _words(
         record[q.COUNTERS], record[q.TOTAL] = own.first, own.total
         record[q.BODY] = parts[use.code]
         # A single worker has done all that comes before.
-        record[q.WAITS] = len(use.producers) if workers > 1 else 0
-        record[q.WAITED] = waited + len(waits)
+        count = len(use.producers) if workers > 1 else 0
+        record[q.WAITS] = waited + len(waits) << q.WAITED_SHIFT | count
         records += record
         for producer, (form, _) in zip(use.producers, forms.of_codes[use.code], strict=True):
             waits += [form << q.FORM_SHIFT | producer, *(0,) * forms.values]
-    begins: dict[tuple[int, ...], int] = {}
-    cells: list[int] = []
-    for row in operands.rows:
-        if row not in begins:
-            begins[row] = waited + len(waits) + len(cells)
-            cells += row
     records[q.OPERANDS :: q.RECORD] = [begins[row] for row in operands.rows]
     header[q.INSTRUCTIONS] = len(order)
     header[q.WORKERS] = workers
     header[q.STATIC] = len(starts) > 0
-    at = waited + len(waits) + len(cells)
+    at = waited + len(waits)
     header[q.ORDER] = at
     header[q.STARTS] = at + len(order)
     header[q.ASSIGNMENT] = at + len(order) + len(starts)
-    of_stages = np.array([*records, *waits, *cells], np.int64)
+    of_stages = np.array([*records, *cells, *waits], np.int64)
     return np.concatenate([header, of_stages, order, starts, order[assigned]])
 
 
@@ -388,6 +412,6 @@ def _with_sizes(
                 values.append([own[name] for name in names] + padding)
         if values:
             length = q.VALUES + forms.values
-            waits = words[records[0, q.WAITED] :][: len(values) * length]
+            waits = words[records[0, q.WAITS] >> q.WAITED_SHIFT :][: len(values) * length]
             waits.reshape(len(values), length)[:, q.VALUES :] = values
     return words

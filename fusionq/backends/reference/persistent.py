@@ -235,7 +235,7 @@ class _Instructions:
         stage = self._stages[instruction[0]]
         first, last = self._items(instruction)
         boxes = stage.boxes(_int64(first), _int64(last))
-        count = self._records[instruction[0]][q.WAITS]
+        count = self._records[instruction[0]][q.WAITS] & ((1 << q.WAITED_SHIFT) - 1)
         for producer, box in list(zip(stage.producers, boxes, strict=True))[:count]:
             record = self._records[producer]
             if box is None:

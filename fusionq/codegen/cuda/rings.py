@@ -32,6 +32,12 @@ static __device__ __forceinline__ unsigned fq_shared_address(const void* place) 
     return (unsigned)__cvta_generic_to_shared(place);
 }
 
+// For each ring, whether its work-group has read all slots of a tile that is not counted yet.
+static __device__ __forceinline__ volatile unsigned* fq_ring_held() {
+    __shared__ volatile unsigned held[$RINGS];
+    return held;
+}
+
 #if __CUDA_ARCH__ >= 900
 #define FQ_STREAMS true
 static __device__ __forceinline__ bool fq_has_turned(unsigned barrier, unsigned turn) {
@@ -67,11 +73,12 @@ static __device__ __forceinline__ void fq_ring_free(fq_ring& ring) {
 }
 
 // Gets the next slot for so many bytes: once it is free, all but $MORE slots before it have been
-// filled, and the worker is not counting a tile.  False if the worker has stopped.
+// filled, and nobody wants what is stored to be seen by others soon.  False if the worker has
+// stopped.
 static __device__ __forceinline__ bool fq_ring_fill(
     fq_ring& ring, fq_ring& behind, int& filled, unsigned nbytes, const volatile unsigned* over
 ) {
-    while (over[1]) {}
+    while (over[1] | fq_ring_held()[(threadIdx.x - $LANES) / 32]) {}
     if (filled == $FLIGHT) {
         while (!fq_has_turned(behind.barriers + 8 * behind.at(), behind.turn())) {}
         behind.next();
@@ -159,6 +166,8 @@ class CudaRings:
             BARRIERS=2 * self.slots * self.count,
             FLIGHT=self.in_flight,
             MORE=self.in_flight - 1,
+            RINGS=self.count,
+            LANES=self.lanes,
         )
 
     def declared(self, memory: str, taken: int) -> list[str]:
@@ -171,6 +180,7 @@ class CudaRings:
             "__shared__ bool fq_ring_used;",
             "if (fq_lane == 0) {",
             "    fq_ring_over[0] = fq_ring_over[1] = 0;",
+            *(f"    fq_ring_held()[{k}] = 0;" for k in range(self.count)),
             "    fq_ring_used = fq_static;",
             "}",
             "fq_ring_begin(fq_ring_barriers, fq_lane);",
@@ -200,8 +210,13 @@ class CudaRings:
 
     over = "fq_ring_over[0] = 1;"
     counting = "fq_ring_over[1] = 1;"
-    counted = "fq_ring_over[1] = 0;"
     streams = "FQ_STREAMS && fq_ring_used"
+
+    @property
+    def counted(self) -> str:
+        held = "".join(f"fq_ring_held()[{k}] = 0; " for k in range(self.count))
+        return f"{held}fq_ring_over[1] = 0;"
+
     parameter = "fq_ring& fq_slots"
     argument = "fq_slots"
     parameters = "fq_ring& fq_slots, fq_ring& fq_behind, int& fq_filled, int fq_ring_number"
@@ -220,6 +235,9 @@ class CudaRings:
 
     def free(self, slots: int) -> list[str]:
         return ["fq_ring_free(fq_slots);"] * slots
+
+    def held(self, last: str) -> list[str]:
+        return [f"if (fq_item == 0 && {last}) fq_ring_held()[fq_lane / {self.size}] = 1;"]
 
     def fill(self, nbytes: str) -> list[str]:
         call = f"fq_ring_fill(fq_slots, fq_behind, fq_filled, {nbytes}, fq_over)"

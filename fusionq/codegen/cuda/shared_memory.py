@@ -10,7 +10,7 @@ from __future__ import annotations
 from fusionq.base.target import CODE_LIMITS, Target
 from fusionq.codegen.cuda.rings import CudaRings
 from fusionq.codegen.local_places import worker_bytes
-from fusionq.codegen.stage_tables import operands_of, table_words
+from fusionq.codegen.stage_tables import operands_of, table_words, words_before_waits
 from fusionq.codegen.streamed_loops import streams_of
 from fusionq.ir.nodes import Kernel, Persistent
 from fusionq.ir.walk import local_memories, takes_work_groups
@@ -60,17 +60,21 @@ def near_words(body: Persistent, most: int) -> int:
     return needed if fits and needed > operands_of(body).count else 0
 
 
-def all_near_words(body: Persistent) -> int:
-    """The int64 that hold all tables of a worker, in memory that launches give."""
-    return max(operands_of(body).count + table_words(body), LARGEST_STATIC // 8 + 1)
+def words_beside_rings(body: Persistent) -> int:
+    """The int64 that hold the tables of a worker with rings, in memory that launches give: all but
+    what stages wait for, which lists of instructions have as well.  A slot more for each ring that
+    fits so takes 12 µs off a decode step on an H100."""
+    return operands_of(body).count + words_before_waits(body)
 
 
 _FEWEST_SLOTS = 2
 _GROUP_FUNCTIONS = 12 << 10
 """Bytes that a device's local memory is more than it says, for group functions, which have others
 here (``codegen.cuda.worker_groups``)."""
-_OTHER_STATIC = 1 << 10
-"""Bytes of what a worker tells its lanes, and of the barriers of rings."""
+_OTHER_STATIC = 512
+"""Bytes of what a worker tells its lanes."""
+_SLOT_BARRIERS = 16
+"""Bytes of the barriers of a slot."""
 
 
 def rings_of(body: Persistent, target: Target) -> CudaRings | None:
@@ -90,8 +94,9 @@ def rings_of(body: Persistent, target: Target) -> CudaRings | None:
     static = worker_bytes(body, lanes) + 2 * 16 * lanes + _OTHER_STATIC
     if static > 48 << 10:
         return None
-    left = most + _GROUP_FUNCTIONS - static - 8 * all_near_words(body) - CODE_LIMITS.ring_alignment
-    slots = left // (lanes // streams.size * nbytes)
+    tables = 8 * words_beside_rings(body) + CODE_LIMITS.ring_alignment
+    left = most + _GROUP_FUNCTIONS - static - tables
+    slots = left // (lanes // streams.size * (nbytes + _SLOT_BARRIERS))
     flight = target.streamed_bytes // (lanes // streams.size * nbytes)
     if slots < _FEWEST_SLOTS:
         return None

@@ -17,15 +17,16 @@ from fusionq.codegen.cuda.atomics import SCOPES
 from fusionq.codegen.cuda.rings import CudaRings
 from fusionq.codegen.cuda.shared_memory import (
     LARGEST_STATIC,
-    all_near_words,
     near_words,
     rings_of,
+    words_beside_rings,
 )
 from fusionq.codegen.cuda.unit import KERNEL_QUALIFIER
 from fusionq.codegen.cuda.worker_groups import CudaWorkerGroups
 from fusionq.codegen.device_source import WorkerBlock
 from fusionq.codegen.dialect import Groups
 from fusionq.codegen.dialect.workers import AddOrder
+from fusionq.codegen.instruction_loop import NEAR_TABLES
 from fusionq.ir.nodes import Persistent
 
 _DEVICE = SCOPES["device"]
@@ -153,7 +154,7 @@ class CudaWorkers:
     def local_memory(self, name: str, nbytes: int) -> list[str]:
         words = -(-nbytes // 16)
         space = f"__shared__ ulonglong2 {name}_words[{words}];"
-        if nbytes > LARGEST_STATIC:
+        if nbytes > LARGEST_STATIC or (self.rings is not None and name == NEAR_TABLES):
             line = CODE_LIMITS.ring_alignment
             space = f"extern __shared__ __align__({line}) ulonglong2 {name}_words[];"
         return [space, f"unsigned char* const {name} = (unsigned char*){name}_words;"]
@@ -165,13 +166,13 @@ class CudaWorkers:
     def near_words(self, body: Persistent, target: Target) -> int:
         # A level 1 cache forgets everything with each acquire.
         if self.rings is not None:
-            return all_near_words(body)
+            return words_beside_rings(body)
         return near_words(body, target.device.local_memory_bytes)
 
     def loads_at_once(self, body: Persistent, target: Target) -> int:
         # Two workers of a multiprocessor leave a thread 128 registers.
-        words = self.near_words(body, target)
-        return CODE_LIMITS.loads_ahead if 8 * words > LARGEST_STATIC else 0
+        large = self.rings is not None or 8 * self.near_words(body, target) > LARGEST_STATIC
+        return CODE_LIMITS.loads_ahead if large else 0
 
     def broadcast(self, value: str) -> str:
         return f"fq_broadcast({value})"

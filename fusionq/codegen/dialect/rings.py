@@ -45,8 +45,6 @@ class Rings(Protocol):
     counting: str
     """A statement by which the lane that counts tiles says, before it does, that nothing may be
     asked for: what all lanes have stored has to reach others first, behind what is on its way."""
-    counted: str
-    """The same behind it: slots are filled again."""
     streams: str
     """Whether rings are filled: where workers follow lists of their own."""
     parameter: str
@@ -61,6 +59,10 @@ class Rings(Protocol):
     """A parameter that says whether the worker is over."""
     over_argument: str
     """The same in a call."""
+
+    @property
+    def counted(self) -> str:
+        """The same behind it: slots are filled again, also those of ``held``."""
 
     def declared(self, memory: str, taken: int) -> list[str]:
         """Declares the rings, whose slots lie in ``memory``, of bytes, behind what is ``taken`` of
@@ -78,6 +80,10 @@ class Rings(Protocol):
 
     def free(self, slots: int) -> list[str]:
         """Says that a work-item has read the next ``slots``: those behind them are next."""
+
+    def held(self, last: str) -> list[str]:
+        """Behind the last slot that a work-group reads of its rows, if the condition ``last`` says
+        that it reads no more of the tile: nothing is asked for until the tile is counted."""
 
     def fill(self, nbytes: str) -> list[str]:
         """Waits until the next slot is free for so many bytes; leaves the function if the worker is

@@ -244,7 +244,7 @@ static __device__ int fq_wait_all(
         const int fq_turn = fq_waits - 1 - fq_from - lane;
         int fq_number = 0, fq_source = 0, fq_is_box = 0, fq_begin_0 = 0, fq_many_0 = 0;
         if (fq_turn >= 0) {
-            const long long* const fq_awaited = fq_stages + fq_record[17] + 2 * fq_turn;
+            const long long* const fq_awaited = fq_stages + (fq_record[16] >> 32) + 2 * fq_turn;
             fq_source = (int)fq_awaited[0];
             fq_number = 1;
             long long fq_low_0 = 0, fq_high_0 = 0;
@@ -267,7 +267,7 @@ static __device__ int fq_wait_all(
             default: fq_boxed = false;
             }
             fq_is_box = fq_boxed ? 1 : 0;
-            const long long* const fq_of = fq_stages + 8 + 18 * fq_source;
+            const long long* const fq_of = fq_stages + 8 + 17 * fq_source;
             if (fq_boxed) {
                 const long long fq_size_0 = fq_of[0] * fq_of[6];
                 const long long fq_start_0 = max(fq_low_0, 0ll), fq_end_0 = min(fq_high_0, fq_of[9] - 1);
@@ -293,7 +293,7 @@ static __device__ int fq_wait_all(
             const int fq_its_is_box = __shfl_sync(0xffffffff, fq_is_box, fq_of);
             const int fq_its_begin_0 = __shfl_sync(0xffffffff, fq_begin_0, fq_of);
             const int fq_its_many_0 = __shfl_sync(0xffffffff, fq_many_0, fq_of);
-            const long long* const fq_of_its = fq_stages + 8 + 18 * fq_its_source;
+            const long long* const fq_of_its = fq_stages + 8 + 17 * fq_its_source;
             long long fq_line = fq_of_its[13];
             unsigned fq_wanted = (unsigned)(fq_of_its[3] * fq_of_its[4] * fq_of_its[5]) * epoch;
             if (fq_its_is_box && fq_at < fq_all) {
@@ -476,10 +476,10 @@ extern "C" __global__ void FQ_BOUNDS(256, 8) megakernel4_blur_total_scale_revers
         fq_stop = fq_schedule[fq_next + (int)blockIdx.x + 1];
         fq_next = fq_schedule[fq_next + (int)blockIdx.x];
     }
-    __shared__ ulonglong2 fq_near_bytes_words[46];
+    __shared__ ulonglong2 fq_near_bytes_words[44];
     unsigned char* const fq_near_bytes = (unsigned char*)fq_near_bytes_words;
     long long* const fq_near = (long long*)fq_near_bytes;
-    const long long fq_kept = fq_schedule[3] <= 92 ? fq_schedule[3] : 0;
+    const long long fq_kept = fq_schedule[3] <= 88 ? fq_schedule[3] : 0;
     for (int fq_k = fq_lane; fq_k < fq_kept; fq_k += 256)
         fq_near[0 + fq_k] = fq_schedule[fq_k];
     const long long* const fq_stages = fq_kept ? fq_near + 0 : fq_schedule;
@@ -522,7 +522,7 @@ extern "C" __global__ void FQ_BOUNDS(256, 8) megakernel4_blur_total_scale_revers
             if (fq_instruction >= 0) {
                 const int fq_stage = (int)(fq_instruction >> 40);
                 const long long fq_tile = fq_instruction & ((1ll << 40) - 1);
-                const long long* const fq_record = fq_stages + 8 + 18 * fq_stage;
+                const long long* const fq_record = fq_stages + 8 + 17 * fq_stage;
                 const long long fq_at_0 = (unsigned)fq_tile;
                 const long long fq_first_0 = fq_at_0 * fq_record[0];
                 const long long fq_last_0 = min(fq_first_0 + fq_record[0], fq_record[9]) - 1;
@@ -555,7 +555,7 @@ extern "C" __global__ void FQ_BOUNDS(256, 8) megakernel4_blur_total_scale_revers
         if (fq_instruction < 0) break;
         const int fq_stage = (int)(fq_instruction >> 40);
         const long long fq_tile = fq_instruction & ((1ll << 40) - 1);
-        const long long* const fq_record = fq_stages + 8 + 18 * fq_stage;
+        const long long* const fq_record = fq_stages + 8 + 17 * fq_stage;
         const int fq_counted = (int)fq_told[1];
         const long long fq_first_0 = fq_told[2];
         const long long fq_last_0 = fq_told[3];

@@ -1,16 +1,22 @@
-// A ring of 9 slots: those of one of the work-groups that a worker does side by side.
+// A ring of 10 slots: those of one of the work-groups that a worker does side by side.
 struct fq_ring {
     unsigned char* slots;
     unsigned barriers;  // for each slot that it is full, then for each that it is free
     unsigned count;     // slots before the next one
 
-    __device__ __forceinline__ unsigned at() const { return count % 9; }
-    __device__ __forceinline__ unsigned turn() const { return count / 9 % 2; }
+    __device__ __forceinline__ unsigned at() const { return count % 10; }
+    __device__ __forceinline__ unsigned turn() const { return count / 10 % 2; }
     __device__ __forceinline__ void next() { count++; }
 };
 
 static __device__ __forceinline__ unsigned fq_shared_address(const void* place) {
     return (unsigned)__cvta_generic_to_shared(place);
+}
+
+// For each ring, whether its work-group has read all slots of a tile that is not counted yet.
+static __device__ __forceinline__ volatile unsigned* fq_ring_held() {
+    __shared__ volatile unsigned held[4];
+    return held;
 }
 
 #if __CUDA_ARCH__ >= 900
@@ -25,8 +31,8 @@ static __device__ __forceinline__ bool fq_has_turned(unsigned barrier, unsigned 
 
 // Before the barrier of the block behind which rings are used.
 static __device__ __forceinline__ void fq_ring_begin(unsigned long long* barriers, int thread) {
-    if (thread >= 72) return;
-    const unsigned count = thread % (9 * 2) < 9 ? 1 : 128;
+    if (thread >= 80) return;
+    const unsigned count = thread % (10 * 2) < 10 ? 1 : 128;
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
         :: "r"(fq_shared_address(barriers + thread)), "r"(count) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -43,22 +49,23 @@ static __device__ __forceinline__ const unsigned char* fq_ring_full(fq_ring ring
 // The slot has been read by this thread.
 static __device__ __forceinline__ void fq_ring_free(fq_ring& ring) {
     asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];"
-        :: "r"(ring.barriers + 8 * (9 + ring.at())) : "memory");
+        :: "r"(ring.barriers + 8 * (10 + ring.at())) : "memory");
     ring.next();
 }
 
 // Gets the next slot for so many bytes: once it is free, all but 1 slots before it have been
-// filled, and the worker is not counting a tile.  False if the worker has stopped.
+// filled, and nobody wants what is stored to be seen by others soon.  False if the worker has
+// stopped.
 static __device__ __forceinline__ bool fq_ring_fill(
     fq_ring& ring, fq_ring& behind, int& filled, unsigned nbytes, const volatile unsigned* over
 ) {
-    while (over[1]) {}
+    while (over[1] | fq_ring_held()[(threadIdx.x - 512) / 32]) {}
     if (filled == 2) {
         while (!fq_has_turned(behind.barriers + 8 * behind.at(), behind.turn())) {}
         behind.next();
         filled--;
     }
-    while (!fq_has_turned(ring.barriers + 8 * (9 + ring.at()), ring.turn() ^ 1))
+    while (!fq_has_turned(ring.barriers + 8 * (10 + ring.at()), ring.turn() ^ 1))
         if (*over) return false;
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
         :: "r"(ring.barriers + 8 * ring.at()), "r"(nbytes) : "memory");
@@ -148,7 +155,7 @@ static __device__ __noinline__ int fq_wait_all(
         const int fq_turn = fq_waits - 1 - fq_from - lane;
         int fq_number = 0, fq_source = 0, fq_is_box = 0, fq_begin_0 = 0, fq_many_0 = 0;
         if (fq_turn >= 0) {
-            const long long* const fq_awaited = fq_stages + fq_record[17] + 1 * fq_turn;
+            const long long* const fq_awaited = fq_stages + (fq_record[16] >> 32) + 1 * fq_turn;
             fq_source = (int)fq_awaited[0];
             fq_number = 1;
         }
@@ -169,7 +176,7 @@ static __device__ __noinline__ int fq_wait_all(
             const int fq_its_is_box = __shfl_sync(0xffffffff, fq_is_box, fq_of);
             const int fq_its_begin_0 = __shfl_sync(0xffffffff, fq_begin_0, fq_of);
             const int fq_its_many_0 = __shfl_sync(0xffffffff, fq_many_0, fq_of);
-            const long long* const fq_of_its = fq_stages + 8 + 18 * fq_its_source;
+            const long long* const fq_of_its = fq_stages + 8 + 17 * fq_its_source;
             long long fq_line = fq_of_its[13];
             unsigned fq_wanted = (unsigned)(fq_of_its[3] * fq_of_its[4] * fq_of_its[5]) * epoch;
             const int fq_left = fq_all - fq_base < 32 ? fq_all - fq_base : 32;
@@ -385,11 +392,15 @@ for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_gr
 }
 }
 
-    __shared__ unsigned long long fq_ring_barriers[72];
+    __shared__ unsigned long long fq_ring_barriers[80];
     __shared__ volatile unsigned fq_ring_over[2];  // and whether it counts a tile
     __shared__ bool fq_ring_used;
     if (fq_lane == 0) {
         fq_ring_over[0] = fq_ring_over[1] = 0;
+        fq_ring_held()[0] = 0;
+        fq_ring_held()[1] = 0;
+        fq_ring_held()[2] = 0;
+        fq_ring_held()[3] = 0;
         fq_ring_used = fq_static;
     }
     fq_ring_begin(fq_ring_barriers, fq_lane);
@@ -397,8 +408,8 @@ for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_gr
     const int fq_ring_number = fq_lane < 512
         ? fq_lane / 128 : (fq_lane - 512) / 32;
     fq_ring fq_slots = {
-        fq_near_bytes + 55552 + fq_ring_number * 36864,
-        fq_shared_address(fq_ring_barriers + 18 * fq_ring_number), 0};
+        fq_near_bytes + 47360 + fq_ring_number * 40960,
+        fq_shared_address(fq_ring_barriers + 20 * fq_ring_number), 0};
     if (fq_lane >= 512) {
         if (FQ_STREAMS && fq_static && fq_lane % 32 == 0) {
             fq_ring fq_behind = fq_slots;
@@ -409,7 +420,7 @@ for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_gr
                 fq_following = fq_schedule[fq_assigned + min(fq_next + 1ll, fq_stop - 1ll)];
                 const int fq_stage = (int)(fq_instruction >> 40);
                 const long long fq_tile = fq_instruction & ((1ll << 40) - 1);
-                const long long* const fq_record = fq_stages + 8 + 18 * fq_stage;
+                const long long* const fq_record = fq_stages + 8 + 17 * fq_stage;
                 const long long fq_at_1 = (unsigned)fq_tile % (unsigned)fq_record[4];
                 const long long fq_at_0 = ((unsigned)fq_tile / (unsigned)fq_record[4]);
                 const long long fq_first_0 = fq_at_0 * fq_record[0];

@@ -165,7 +165,7 @@ FQ_OUTLINED int fq_wait_tiles(
     __global const long* schedule, __global atomic_uint* control, uint epoch,
     long spin_limit, long instruction, long producer, bool boxed, long first_0, long last_0
 ) {
-    __global const long* const record = schedule + 8 + 18 * producer;
+    __global const long* const record = schedule + 8 + 17 * producer;
     long shared_0 = 1;
     if (boxed) {
         if (last_0 < max(first_0, 0L)) return 0;
@@ -189,7 +189,7 @@ FQ_OUTLINED int fq_wait_all(
     int state = 0;
     for (int fq_turn = 0; fq_turn < (int)fq_record[16] && state < 2;
             fq_turn++) {
-        __global const long* const fq_awaited = fq_stages + fq_record[17] + 2 * fq_turn;
+        __global const long* const fq_awaited = fq_stages + (fq_record[16] >> 32) + 2 * fq_turn;
         long fq_low_0 = 0, fq_high_0 = 0;
         bool fq_boxed = true;
         switch ((int)(fq_awaited[0] >> 32)) {
@@ -427,7 +427,7 @@ __kernel void megakernel4_blur_total_scale_reverse(
         if (fq_instruction < 0 || fq_stalled(fq_control, fq_lane)) break;
         const int fq_stage = (int)(fq_instruction >> 40);
         const long fq_tile = fq_instruction & ((1L << 40) - 1);
-        __global const long* const fq_record = fq_stages + 8 + 18 * fq_stage;
+        __global const long* const fq_record = fq_stages + 8 + 17 * fq_stage;
         int fq_waited = 0;
         const long fq_at_0 = fq_tile;
         const long fq_first_0 = fq_at_0 * fq_record[0];

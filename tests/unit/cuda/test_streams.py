@@ -14,18 +14,22 @@ import pytest
 import fusionq as fq
 from fusionq.backends.cuda.program import cubin_of, generated
 from fusionq.backends.reference import ReferenceBackend
-from fusionq.base.target import LaunchShape
+from fusionq.base.errors import DeviceError
+from fusionq.base.target import CODE_LIMITS, LaunchShape
+from fusionq.codegen import queue_layout as q
 from fusionq.codegen.cuda.shared_memory import rings_of
+from fusionq.codegen.stage_tables import operands_of, table_words, words_before_waits
 from fusionq.codegen.streamed_loops import READY, Streams, streamed, streams_of
 from fusionq.ir.nodes import Binary, Const, Expr, Kernel, Load, Persistent, Var
 from fusionq.ir.types import BOOL, INT64
 from fusionq.ir.walk import rewrite_body
-from fusionq.megakernel.schedule import make_schedule
+from fusionq.megakernel.schedule import MOST_GROUPS, make_schedule
 from fusionq.report.model import ReportedTiledStage
 from fusionq.report.model import _streamed as _streamed_arrays
 from fusionq.report.text import _streamed as _streamed_text
 from tests.unit.cuda.compile_only import ARCHITECTURES, H100, TARGET, compiling_queue
 from tests.unit.frontend.running import binding
+from tests.unit.megakernel.cases import reverse
 
 SIZE = 128
 SLOT = 8 << 10
@@ -53,6 +57,20 @@ def weighed(item: fq.NdItem, count, x, y, out):
     total = fq.reduce_over_group(item.get_group(), own, "add")
     if item.get_local_id(1) == 0:
         out[item.get_global_id(0)] = total / (np.float32(1) + abs(total))
+
+
+@fq.kernel
+def two_products(item: fq.NdItem, a, x, out):
+    row = 2 * item.get_global_id(0)
+    one = np.float32(0)
+    for k in range(item.get_local_id(1), a.shape[1], 128):
+        one += a[row, k] * x[k]
+    other = np.float32(0)
+    for k in range(item.get_local_id(1), a.shape[1], 128):
+        other += a[row + 1, k] * x[k]
+    total = fq.reduce_over_group(item.get_group(), one - other, "add")
+    if item.get_local_id(1) == 0:
+        out[item.get_global_id(0)] = total
 
 
 @fq.kernel
@@ -225,6 +243,45 @@ def test_rings_are_for_work_groups_of_one_size() -> None:
     ]
 
 
+def in_turn(kernel: Any) -> Callable[[Any, Any, Any, Any], None]:
+    """Products, each of which something waits for that reads no rows."""
+
+    def submit(queue: Any, a: Any, x: Any, y: Any) -> None:
+        for _ in range(2):
+            queue.submit(kernel, fq.NdRange((32, SIZE), (1, SIZE)), a, x, y)
+            queue.submit(reverse, x.shape[0], y, x)
+
+    return submit
+
+
+@pytest.mark.parametrize(
+    "made, holds",
+    [
+        (lambda: built(in_turn(product)), [True]),
+        (lambda: built(in_turn(two_products)), [False, True]),
+        (products, [False]),
+    ],
+    ids=["others wait", "behind the last loop", "a product waits"],
+)
+def test_rings_are_held_where_what_waits_reads_no_slots(
+    made: Callable[[], Kernel], holds: list[bool]
+) -> None:
+    """The first stage that waits says so, of all stages with a body."""
+    streams = streams_of(body_of(made()), 512, SLOT)
+    assert streams is not None
+    (loops,) = streams.loops.values()
+    assert [loop.holds for loop in loops] == holds
+
+
+def test_rings_are_not_held_where_for_some_stage_of_a_body_a_product_waits() -> None:
+    def submit(queue: Any, a: Any, x: Any, y: Any) -> None:
+        twice(product)(queue, a, x, y)
+        in_turn(product)(queue, a, x, y)
+
+    streams = found(submit)
+    assert streams is not None and not any(one.holds for (one,) in streams.loops.values())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("together", [1, 2])
 @pytest.mark.parametrize("width", [1, 127, 128, 1000, 1024, 1025, 2048, 2176, 5000])
@@ -238,7 +295,8 @@ def test_loops_over_slots_do_what_the_loops_did(width: int, together: int) -> No
     body = body_of(products())
     streams = streams_of(body, 512, SLOT)
     assert streams is not None
-    (loops,) = streams.loops.values()
+    ((loop,),) = streams.loops.values()
+    loops = (replace(loop, holds=width % 2 == 0),)
     kernel = body.codes[0].kernel
     made, kept = streamed(kernel, loops, SLOT, SIZE, together)
     numbers = [None, *(range(together) if together > 1 else ())]
@@ -294,6 +352,58 @@ def layers(count: int = 256, width: int = 128) -> Kernel:
     return backend.kernels[-1]
 
 
+@cache
+def layers_in_turn(count: int = 128, width: int = 128) -> Kernel:
+    """The same of products and what waits for each that reads no rows."""
+    with compiling_queue([]) as (queue, backend):
+        x, y = fq.Buffer(width, np.float32), fq.Buffer(width, np.float32)
+        with fq.fusion(queue, strategy="megakernel", require=True):
+            for _ in range(count):
+                a = fq.Buffer((2 * width, width), np.float32)
+                queue.submit(product, fq.NdRange((width, SIZE), (1, SIZE)), a, x, y)
+                queue.submit(reverse, width, y, x)
+    return backend.kernels[-1]
+
+
+def test_a_ring_asks_for_nothing_until_the_tile_is_counted() -> None:
+    """From the last slot of the group's last rows on, each ring by itself: other groups of the
+    block may still need theirs."""
+    text = generated(layers_in_turn(), "strict", TARGET).text
+    held = "if (fq_item == 0 && fq_group + 4 >= fq_many_0 * fq_many_1) "
+    held += "fq_ring_held()[fq_lane / 128] = 1;"
+    assert text.count(held) == 1 and "] = 1;" not in text.replace(held, "").partition("for (;;)")[0]
+    place = text.index(held)
+    assert text.rindex("fq_ring_free(fq_slots)", 0, text.rindex("fq_worker_reduce")) < place
+    assert "fq_ring_free(fq_slots)" not in text[place:]
+    assert place < text.index("fq_worker_reduce_add_f32_128(", place)
+    fill = text[text.index("bool fq_ring_fill(") :]
+    assert fill.index("while (over[1] | fq_ring_held()[(threadIdx.x - 512) / 32]) {}") < 300
+    counting = text[text.rindex("fq_ring_over[1] = 1;") :]
+    for ring in range(4):
+        cleared = f"fq_ring_held()[{ring}] = 0;"
+        assert text.count(cleared) == 2 and counting.index("fq_publish(") < counting.index(cleared)
+    assert held not in generated(layers(), "strict", TARGET).text
+
+
+def test_workers_beside_rings_keep_no_waits() -> None:
+    """Lists of instructions have them; what is left is for slots."""
+    body = body_of(layers())
+    rings = rings_of(body, TARGET)
+    assert rings is not None
+    source = generated(layers(), "strict", TARGET)
+    text = source.text
+    assert f"fq_kept = (fq_schedule[{q.HEADER + q.WAITS}] >> {q.WAITED_SHIFT}) <= " in text
+    assert text.count("fq_wait_all(\n                        fq_schedule, fq_control") == 1
+    older = replace(TARGET, device=replace(H100, streams_rows=False))
+    assert "fq_wait_all(\n" in (text := generated(layers(), "strict", older).text)
+    assert "fq_schedule, fq_control, *fq_epoch, given_spin_limit" not in text
+    assert f"fq_kept = fq_schedule[{q.ORDER}] <= " in text
+    tables = operands_of(body).count + words_before_waits(body)
+    assert source.worker is not None and table_words(body) > words_before_waits(body)
+    line = CODE_LIMITS.ring_alignment
+    assert source.worker.shared_bytes == -(-8 * tables // line) * line + rings.nbytes
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("nvrtc")
 def test_the_text_of_rings_is_the_golden_one(golden: Callable[[str, str], None]) -> None:
@@ -327,9 +437,10 @@ def test_nothing_of_an_instruction_lives_through_its_work() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("nvrtc")
-def test_rings_compile() -> None:
+@pytest.mark.parametrize("made", [layers, layers_in_turn])
+def test_rings_compile(made: Callable[[], Kernel]) -> None:
     """From sm_90 on; for older GPUs the same text reads rows where they lie."""
-    kernel = layers()
+    kernel = made()
     source = generated(kernel, "strict", TARGET)
     assert source.worker is not None
     assert (source.worker.lanes, source.worker.threads) == (512, 640)
@@ -399,6 +510,20 @@ def test_the_report_says_what_is_streamed() -> None:
     assert own == ("a",) and others == ()
     stage = ReportedTiledStage((0,), (), None, (), (), own, (("b", "a stage writes it"),))
     assert _streamed_text(stage) == "a; not b (a stage writes it)"
+
+
+def test_tiles_of_more_work_groups_than_32_bits_count_are_refused() -> None:
+    """On GPUs, whose blocks divide in 32 bits to find a group; more tiles than there may be would
+    make each so large."""
+    body = body_of(products())
+    for groups, refused in ((1 << 49, False), (1 << 53, True)):
+        params = [{"size_0": groups, "size_1": SIZE}] * len(body.stages)
+        if refused:
+            with pytest.raises(DeviceError, match=r"stage 0 .* work-groups, more than 2,147,483,648"):
+                make_schedule(body, params, 1 << 20, TARGET)
+        else:
+            schedule = make_schedule(body, params, 1 << 20, TARGET)
+            assert max(stage.tile[0] for stage in schedule.stages) <= MOST_GROUPS
 
 
 def test_bytes_on_their_way_are_bounded() -> None:

@@ -11,7 +11,13 @@ import pytest
 from fusionq.codegen import queue_layout as q
 from fusionq.codegen.kernel_source import generate
 from fusionq.codegen.opencl import OPENCL_C
-from fusionq.codegen.stage_tables import code_bodies, operands_of
+from fusionq.codegen.stage_tables import (
+    code_bodies,
+    operands_of,
+    table_words,
+    words_before_waits,
+)
+from fusionq.ir.nodes import ArrayParam
 from fusionq.planning.build_cost import build_work
 from tests.unit.megakernel.cases import blur, shift
 from tests.unit.megakernel.plans import PersistentPlan, persistent
@@ -64,12 +70,23 @@ def test_each_stage_finds_its_own(plan: PersistentPlan) -> None:
         wanted = [operands.cells[stage.arguments[k]] for k in varying]
         assert [int(cell) for cell in found] == wanted
     params = {param.name: param for param in plan.stage.kernel.params}
-    taken = [
-        cell + k
-        for name, cell in operands.cells.items()
-        for k in range(1 + 2 * getattr(params[name], "ndim", 0))
-    ]
+
+    def cells(name: str) -> int:
+        match params[name]:
+            case ArrayParam(contiguous=True) as array:
+                return 1 + array.ndim
+            case ArrayParam() as array:
+                return 1 + 2 * array.ndim
+        return 1
+
+    taken = [cell + k for name, cell in operands.cells.items() for k in range(cells(name))]
     assert sorted(taken) == list(range(operands.count))
+    # Workers beside rings keep what comes before the waits.
+    waits = {int(record[q.WAITS]) >> q.WAITED_SHIFT for record in records}
+    assert min(waits) == words_before_waits(body) <= table_words(body) == schedule.words[q.ORDER]
+    assert all(record[q.OPERANDS] < min(waits) for record in records)
+    counts = [int(record[q.WAITS]) & ((1 << q.WAITED_SHIFT) - 1) for record in records]
+    assert counts == [len(stage.producers) for stage in body.stages]
     line = REFERENCE.control_line
     tables = schedule.control_words - int(schedule.words[q.GIVEN]) * line
     assert tables == 3 * q.table_lines(operands.count, line) * line
