@@ -26,6 +26,8 @@ _COMMON = {
     "pymax": "return b > a ? b : a;",
 }
 
+# Quotients have one return and compute nothing under a condition: where such a function is called
+# under a condition that is always true, Intel's compiler for CPUs (2026.1) lost stores behind it.
 _FLOATING = _COMMON | {
     # A tie of 0.0 and -0.0 gives the second operand, as NumPy's x86 loops do.
     "minimum": "return a < b || a != a ? a : b;",
@@ -36,18 +38,19 @@ _FLOATING = _COMMON | {
     # C's rule for two equal numbers, 0.0 and -0.0 among them.
     "nextafter": "return a == b ? b : @nextafter(a, b);",
     "floordiv": """\
-        if (b == 0) return a / b;
+        const $T plain = a / b;
         const $T remainder = @fmod(a, b);
         $T quotient = (a - remainder) / b;
         if (remainder != 0 && (b < 0) != (remainder < 0)) quotient -= 1;
-        if (quotient == 0) return @copysign(($T)0, a / b);
         const $T whole = @floor(quotient);
-        return quotient - whole > ($T)0.5 ? whole + 1 : whole;""",
+        const $T nearest = quotient - whole > ($T)0.5 ? whole + 1 : whole;
+        return b == 0 ? plain : quotient == 0 ? @copysign(($T)0, plain) : nearest;""",
     "mod": """\
         const $T remainder = @fmod(a, b);
-        if (b == 0) return remainder;
-        if (remainder == 0) return @copysign(($T)0, b);
-        return (b < 0) != (remainder < 0) ? remainder + b : remainder;""",
+        const $T moved = remainder + b;
+        const $T zero = @copysign(($T)0, b);
+        const $T floored = (b < 0) != (remainder < 0) ? moved : remainder;
+        return b == 0 ? remainder : remainder == 0 ? zero : floored;""",
 }
 
 _EITHER = dict.fromkeys(("minimum", "fmin"), _COMMON["pymin"])
