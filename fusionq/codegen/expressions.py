@@ -205,7 +205,7 @@ class ExpressionPrinter:
             case Binary():
                 return self._binary(expr)
             case Compare():
-                return self._infix(expr.op, expr.lhs, expr.rhs)
+                return self._comparison(expr)
             case Logical():
                 operator, precedence = _LOGICAL_OPERATORS[expr.op]
                 lhs, rhs = self._text(expr.lhs), self._text(expr.rhs)
@@ -219,6 +219,15 @@ class ExpressionPrinter:
                 return self._cast(expr)
             case Call():
                 return self._call(expr)
+
+    def _comparison(self, expr: Compare) -> Text:
+        """One that is always true or never is no comparison: Intel's compiler for CPUs (2026.1)
+        makes vectors first, with a mask for ``max(3, x) != 0``, sees then that it is always true,
+        and loses what is stored behind it."""
+        decided = self._intervals.decided(expr)
+        if decided is None:
+            return self._infix(expr.op, expr.lhs, expr.rhs)
+        return self._dialect.scalars.literal(Const(expr.type, decided))
 
     def _beside(self, expr: Expr, sibling: Expr) -> Text:
         """An operand: a constant beside another kind of operand takes that one's type."""

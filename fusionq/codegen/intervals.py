@@ -13,6 +13,7 @@ from fusionq.ir.nodes import (
     Binary,
     Call,
     Cast,
+    Compare,
     Const,
     Expr,
     Extent,
@@ -26,7 +27,7 @@ from fusionq.ir.nodes import (
     Var,
 )
 from fusionq.ir.types import INT64
-from fusionq.ir.walk import assigned_variable, statements
+from fusionq.ir.walk import assigned_variable, statements, subexpressions
 
 WORK_ITEMS = (0, 1 << 48)
 """Bounds of ids and ranges: more work-items than any device can run in a day."""
@@ -36,6 +37,8 @@ SUB_GROUPS = (0, 1 << 10)
 
 WITHIN_DOUBLE = (-(1 << 51), (1 << 51) - 1)
 """Integers with which arithmetic in float64 is exact."""
+
+_EXTREMA = frozenset({"minimum", "pymin", "fmin", "maximum", "pymax", "fmax"})
 
 MOST_BEYOND = 1 << 15
 """By how much the ids of work-items that fill up a work-group exceed a range, at most."""
@@ -89,6 +92,29 @@ class Intervals:
         """Whether the operation's exact result may lie outside its type."""
         exact = self._exact(expr)
         return exact is None or not within(exact, of_type(expr.type))
+
+    def decided(self, expr: Compare) -> bool | None:
+        """What a comparison of integers gives, whatever the operands' values are; None where that
+        is not known, or where it calls more than minima and maxima."""
+        lhs, rhs = expr.lhs, expr.rhs
+        if not (lhs.type.is_integer and rhs.type.is_integer):
+            return None
+        calls = (e.function for e in subexpressions(expr) if isinstance(e, Call))
+        if not _EXTREMA.issuperset(calls):
+            return None
+        (a, b), (c, d) = self.of(lhs), self.of(rhs)
+        match expr.op:
+            case "lt":
+                return True if b < c else False if a >= d else None
+            case "le":
+                return True if b <= c else False if a > d else None
+            case "gt":
+                return True if a > d else False if b <= c else None
+            case "ge":
+                return True if a >= d else False if b < c else None
+        if b < c or a > d:
+            return expr.op == "ne"
+        return expr.op == "eq" if a == b == c == d else None
 
     def _exact(self, expr: Expr) -> Interval | None:
         match expr:
