@@ -20,9 +20,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from fusionq.codegen.loop_rewriting import LoopRewriting, Values, int64
+from fusionq.codegen.loop_rewriting import LoopRewriting, Values
 from fusionq.codegen.scoping import Body
 from fusionq.ir.conjunctions import conjunction
+from fusionq.ir.int64_operations import int64
 from fusionq.ir.nodes import (
     Binary,
     BinaryOp,

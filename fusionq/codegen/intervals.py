@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from fusionq.codegen.helpers import EXTREMA
 from fusionq.ir.interval_arithmetic import Interval, arithmetic, of_type, within
 from fusionq.ir.nodes import (
     SMALL,
@@ -37,8 +38,6 @@ SUB_GROUPS = (0, 1 << 10)
 
 WITHIN_DOUBLE = (-(1 << 51), (1 << 51) - 1)
 """Integers with which arithmetic in float64 is exact."""
-
-_EXTREMA = frozenset({"minimum", "pymin", "fmin", "maximum", "pymax", "fmax"})
 
 MOST_BEYOND = 1 << 15
 """By how much the ids of work-items that fill up a work-group exceed a range, at most."""
@@ -99,8 +98,8 @@ class Intervals:
         lhs, rhs = expr.lhs, expr.rhs
         if not (lhs.type.is_integer and rhs.type.is_integer):
             return None
-        calls = (e.function for e in subexpressions(expr) if isinstance(e, Call))
-        if not _EXTREMA.issuperset(calls):
+        calls = {e.function for e in subexpressions(expr) if isinstance(e, Call)}
+        if not EXTREMA.keys() >= calls:
             return None
         (a, b), (c, d) = self.of(lhs), self.of(rhs)
         match expr.op:

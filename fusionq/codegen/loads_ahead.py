@@ -15,15 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.scoping import Body
+from fusionq.ir.int64_operations import int64
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
     Assign,
-    Binary,
     Cast,
     Const,
     Expr,
@@ -136,9 +135,9 @@ class LoadsAhead:
             variables=(*self.kernel.variables, (full, INT64)),
         )
         whole = Const(INT64, turns * step)
-        left = _binary("sub", loop.stop, loop.start)
-        count = _binary("floordiv", _binary("add", left, Const(INT64, step - 1)), loop.step)
-        chunks = _binary("mul", _binary("floordiv", count, Const(INT64, turns)), whole)
+        left = int64("sub", loop.stop, loop.start)
+        count = int64("floordiv", int64("add", left, Const(INT64, step - 1)), loop.step)
+        chunks = int64("mul", int64("floordiv", count, Const(INT64, turns)), whole)
 
         def of_kept(e: Expr) -> Expr:
             if e in loads:
@@ -148,7 +147,7 @@ class LoadsAhead:
 
         def moved(e: Expr, turn: Var) -> Expr:
             if isinstance(e, Var) and e.name == loop.var:
-                return _binary("add", e, _binary("mul", turn, Const(INT64, step)))
+                return int64("add", e, int64("mul", turn, Const(INT64, step)))
             return e
 
         get = tuple(
@@ -163,7 +162,7 @@ class LoadsAhead:
             for turn, part in ((before, get), (behind, use))
         )
         return (
-            Assign(full, _binary("add", loop.start, chunks)),
+            Assign(full, int64("add", loop.start, chunks)),
             replace(loop, stop=Var(INT64, full), step=whole, body=inside),
             replace(loop, start=Var(INT64, full)),
         )
@@ -220,7 +219,3 @@ def is_rest_of_slot(loop: For) -> bool:
     while isinstance(start, Cast):
         start = start.operand
     return isinstance(start, Var) and start.name.startswith(REST) and start.name.endswith(IN_SLOT)
-
-
-def _binary(op: Literal["add", "sub", "mul", "floordiv"], lhs: Expr, rhs: Expr) -> Binary:
-    return Binary(INT64, op, lhs, rhs)

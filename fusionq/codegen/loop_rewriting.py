@@ -12,8 +12,6 @@ from fusionq.codegen.scoping import Body
 from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import (
     Assign,
-    Binary,
-    BinaryOp,
     Block,
     Const,
     Expr,
@@ -100,8 +98,3 @@ class LoopRewriting(ABC):
 
         body = Assign(own.name, place(Var(INT64, turn))), *rewrite_body(loop.body, renamed)
         return For(turn, Const(INT64, 0), count, step, body, loop.span)
-
-
-def int64(op: BinaryOp, lhs: Expr, rhs: Expr) -> Expr:
-    """An operation on integers."""
-    return Binary(INT64, op, lhs, rhs)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fusionq.codegen.scoping import Body
-from fusionq.ir.nodes import Assign, Expr, GroupCall, Load, Stmt, Var
+from fusionq.ir.nodes import Assign, Expr, GroupCall, Stmt, Var
 from fusionq.ir.types import ScalarType
-from fusionq.ir.walk import subexpressions
+from fusionq.ir.walk import reads_memory, subexpressions
 
 
 def side_by_side(body: Body, most: Callable[[ScalarType], int]) -> dict[int, list[int]]:
@@ -55,7 +55,7 @@ def _is_plain(stmt: Stmt) -> bool:
     """Whether ``stmt`` reduces a value over a work-group that no other work-item can change."""
     match stmt:
         case GroupCall("reduce", op, value, None, sub_group=None, values=None) if op is not None:
-            return not any(isinstance(e, Load) for e in subexpressions(value))
+            return not reads_memory(value)
     return False
 
 

@@ -21,8 +21,9 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from fusionq.base.frozen import dataclass
-from fusionq.codegen.loop_rewriting import LoopRewriting, Values, int64
+from fusionq.codegen.loop_rewriting import LoopRewriting, Values
 from fusionq.codegen.scoping import Body
+from fusionq.ir.int64_operations import int64
 from fusionq.ir.nodes import (
     Assign,
     Binary,

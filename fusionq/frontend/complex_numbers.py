@@ -19,7 +19,6 @@ from fusionq.frontend import complex_bodies
 from fusionq.frontend.callees import Callee
 from fusionq.frontend.function_table import call_scalar_function
 from fusionq.frontend.operators import Operators
-from fusionq.frontend.state import reads_memory
 from fusionq.frontend.typing_rules import WEAK_BOOL, arithmetic_type, floating, type_name
 from fusionq.frontend.values import (
     ArrayValue,
@@ -43,6 +42,7 @@ from fusionq.ir.types import (
     ScalarType,
     component_type,
 )
+from fusionq.ir.walk import reads_memory
 
 Element = Scalar | ComplexValue
 

@@ -10,7 +10,7 @@ from fusionq.frontend.draft import Draft, DraftFor
 from fusionq.frontend.flags import PathEnd, known_after
 from fusionq.frontend.joined_paths import Block, JoinedPaths, State
 from fusionq.frontend.path_conditions import Fact
-from fusionq.frontend.state import LoopContext, reads_memory
+from fusionq.frontend.state import LoopContext
 from fusionq.frontend.unusable import conflict, perhaps_unassigned
 from fusionq.frontend.values import (
     Binding,
@@ -25,6 +25,7 @@ from fusionq.frontend.values import (
 )
 from fusionq.ir.nodes import Param, Var
 from fusionq.ir.types import WEAK_INT
+from fusionq.ir.walk import reads_memory
 
 
 class ControlFlow(JoinedPaths):

@@ -18,10 +18,10 @@ from typing import TypeAlias
 
 from fusionq.base.frozen import dataclass
 from fusionq.frontend.draft import negated
-from fusionq.ir.nodes import Cast, Compare, Const, Expr, Extent, Load, Logical, Var
+from fusionq.ir.nodes import Cast, Compare, Const, Expr, Extent, Logical, Var
 from fusionq.ir.types import INT64
 from fusionq.ir.value_bounds import Bounds
-from fusionq.ir.walk import subexpressions
+from fusionq.ir.walk import reads_memory, subexpressions
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class PathConditions:
     def of(self, cond: Expr, holds: bool) -> tuple[Fact, ...]:
         """The facts that together say that ``cond`` holds, or that it does not; none where memory
         decides."""
-        if any(isinstance(e, Load) for e in subexpressions(cond)):
+        if reads_memory(cond):
             return ()
         return tuple(Fact(c, self._now(c)) for c in _conjuncts(cond if holds else negated(cond)))
 

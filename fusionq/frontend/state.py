@@ -47,12 +47,11 @@ from fusionq.ir.nodes import (
     Expr,
     Extent,
     ItemQuery,
-    Load,
     Param,
     Var,
 )
 from fusionq.ir.types import WEAK_INT, ScalarType
-from fusionq.ir.walk import subexpressions
+from fusionq.ir.walk import reads_memory, subexpressions
 
 ATOMS = (Const, Var, Param, Extent, ItemQuery)
 """Expressions that cost nothing to evaluate again."""
@@ -335,11 +334,6 @@ def as_constant(expr: Expr) -> Scalar:
 def expressions_of(value: ComplexValue) -> list[Expr]:
     """Those of the parts that are not constant."""
     return [part.expr for part in value.parts if isinstance(part, Runtime)]
-
-
-def reads_memory(expr: Expr) -> bool:
-    """Whether the expression loads from an array."""
-    return any(isinstance(e, Load) for e in subexpressions(expr))
 
 
 def _scalar_hint(value: Value) -> str:

@@ -14,7 +14,6 @@ from fusionq.frontend.joined_paths import State
 from fusionq.frontend.loops import Loops
 from fusionq.frontend.operators import BINARY_OPERATORS
 from fusionq.frontend.refused import REFUSED_SYNTAX
-from fusionq.frontend.state import reads_memory
 from fusionq.frontend.values import (
     ArrayValue,
     AtomicValue,
@@ -33,7 +32,7 @@ from fusionq.frontend.values import (
     is_record,
 )
 from fusionq.ir.nodes import Assign, Const, Expr, Extent, ItemQuery, Param, Var
-from fusionq.ir.walk import subexpressions
+from fusionq.ir.walk import reads_memory, subexpressions
 
 _FIXED = (Const, Param, Extent, ItemQuery)
 """Expressions whose value never changes within a work-item."""

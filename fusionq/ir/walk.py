@@ -257,6 +257,11 @@ def assigned_variable(stmt: Stmt) -> str | None:
             return None
 
 
+def reads_memory(expr: Expr) -> bool:
+    """Whether the expression loads from an array."""
+    return any(isinstance(e, Load) for e in subexpressions(expr))
+
+
 def loaded_arrays(body: Iterable[Stmt]) -> set[str]:
     """The arrays that statements load from."""
     return {e.array for e in expressions(body) if isinstance(e, Load)}

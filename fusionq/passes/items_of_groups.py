@@ -22,9 +22,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fusionq.ir.fresh_names import FreshNames
+from fusionq.ir.int64_operations import int64
 from fusionq.ir.nodes import (
-    Binary,
-    BinaryOp,
     Compare,
     Const,
     Expr,
@@ -60,8 +59,8 @@ def items_of_groups(kernel: Kernel, local: Sequence[int], each: int) -> Kernel:
     else:
         place, own = "", lane
     factor = Const(INT64, each)
-    id_ = _binary("add", _binary("mul", factor, group), own) if each > 1 else group
-    count = _binary("mul", factor, groups) if each > 1 else groups
+    id_ = int64("add", int64("mul", factor, group), own) if each > 1 else group
+    count = int64("mul", factor, groups) if each > 1 else groups
     body = _with_ids(kernel, (id_,), (count,))
     if place:
         made: Stmt = For(place, lane, factor, Const(INT64, lanes), body)
@@ -94,8 +93,8 @@ def _places(local: Sequence[int]) -> tuple[Expr, Expr, Expr]:
     if len(local) == 2:
         return ItemQuery("global_id", 0), ItemQuery("global_id", 1), ItemQuery("global_range", 0)
     id_, whole = ItemQuery("global_id", 0), Const(INT64, lanes)
-    groups = _binary("floordiv", ItemQuery("global_range", 0), whole)
-    return _binary("floordiv", id_, whole), _binary("mod", id_, whole), groups
+    groups = int64("floordiv", ItemQuery("global_range", 0), whole)
+    return int64("floordiv", id_, whole), int64("mod", id_, whole), groups
 
 
 def _loop_variables(kernel: Kernel, count: int) -> list[str]:
@@ -118,7 +117,3 @@ def _with_ids(kernel: Kernel, ids: Sequence[Expr], ranges: Sequence[Expr]) -> tu
         return e
 
     return rewrite_body(kernel.body, expr)
-
-
-def _binary(op: BinaryOp, lhs: Expr, rhs: Expr) -> Expr:
-    return Binary(INT64, op, lhs, rhs)

@@ -54,6 +54,7 @@ from fusionq.ir.walk import (
     expressions,
     has_barrier,
     loaded_arrays,
+    reads_memory,
     rewrite,
     rewrite_body,
     statement_expressions,
@@ -214,10 +215,6 @@ def _uses(e: Expr, names: set[str]) -> bool:
     return any(isinstance(part, Var) and part.name in names for part in subexpressions(e))
 
 
-def _loads(e: Expr) -> bool:
-    return any(isinstance(part, Load) for part in subexpressions(e))
-
-
 def _is_behind_barrier(stmt: Stmt, is_behind: bool) -> bool:
     """Whether nothing was done since a barrier when ``stmt`` has been, and before it
     ``is_behind``."""
@@ -225,7 +222,7 @@ def _is_behind_barrier(stmt: Stmt, is_behind: bool) -> bool:
         case Barrier():
             return stmt.local_memory
         case Assign():
-            return is_behind and not _loads(stmt.value)
+            return is_behind and not reads_memory(stmt.value)
         case Block(body=()):
             return is_behind
         case Block(body=body):
@@ -238,7 +235,7 @@ def _is_behind_barrier(stmt: Stmt, is_behind: bool) -> bool:
 def _ends_behind_barrier(loop: For | While) -> bool:
     """Whether nothing is done in ``loop`` between its last barrier and the next iteration."""
     control = (loop.cond,) if isinstance(loop, While) else (loop.start, loop.stop, loop.step)
-    if any(map(_loads, control)) or not any(isinstance(s, Barrier) for s in loop.body):
+    if any(map(reads_memory, control)) or not any(isinstance(s, Barrier) for s in loop.body):
         return False
     is_behind = False
     for stmt in loop.body:

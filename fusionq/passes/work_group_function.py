@@ -57,6 +57,7 @@ from fusionq.ir.walk import (
     assigned_variable,
     expressions,
     nested_bodies,
+    reads_memory,
     rewrite,
     rewrite_body,
     statements,
@@ -183,7 +184,7 @@ class _Former:
     def _value(self, expr: Expr) -> Expr:
         """``expr``, the same for all of a group by the rules of barriers, outside of regions: its
         own value, or that of the first work-item."""
-        if self._is_uniform(expr) and not _loads(expr):
+        if self._is_uniform(expr) and not reads_memory(expr):
             return expr
         name = self.names.fresh("uniform")
         self.variables[name] = expr.type
@@ -229,9 +230,9 @@ class _Former:
         """Before the region, if that makes no difference."""
         written = [s for s in statements(self.region) if isinstance(s, Store | Atomic | Fence)]
         used = {e.name for e in expressions(self.region) if isinstance(e, Var)}
-        if stmt.name in used or (written and _loads(stmt.value)):
+        if stmt.name in used or (written and reads_memory(stmt.value)):
             self._flush()
-        self.unordered = self.unordered or _loads(stmt.value)
+        self.unordered = self.unordered or reads_memory(stmt.value)
         self.out.append(stmt)
 
     def _split_statement(self, stmt: Stmt) -> None:
@@ -358,10 +359,6 @@ def _loop(items: int, body: tuple[Stmt, ...]) -> WorkItemLoop:
             case Compare("eq", ItemQuery("local_linear_id"), Const(_, 0)):
                 return WorkItemLoop(1, (*headings, *last.then))
     return WorkItemLoop(items, body)
-
-
-def _loads(expr: Expr) -> bool:
-    return any(isinstance(e, Load) for e in subexpressions(expr))
 
 
 def _int(value: int) -> Const:

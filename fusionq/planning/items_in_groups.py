@@ -22,7 +22,7 @@ from fusionq.base.frozen import dataclass
 from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
 from fusionq.base.target import CODE_LIMITS, Target
-from fusionq.codegen.kept_rows import arrays_over_rows
+from fusionq.codegen.kept_loops import arrays_over_rows
 from fusionq.codegen.scoping import flatten_blocks
 from fusionq.ir.walk import loaded_arrays, stored_arrays
 from fusionq.language.ranges import Range

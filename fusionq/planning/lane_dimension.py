@@ -36,9 +36,9 @@ from fusionq.ir.walk import (
     expressions,
     nested_bodies,
     operands,
+    reads_memory,
     statement_expressions,
     statements,
-    subexpressions,
     takes_work_groups,
 )
 from fusionq.planning.item_work import CHEAP, is_power_of_two
@@ -115,7 +115,7 @@ class _Counting:
     def _share(self, cond: Expr) -> float:
         """Of the vectors that meet ``cond``, those that do what it holds: where it is not the same
         for all lanes, under masks.  A branch on data is as long as what it holds."""
-        if self._strides.of(cond) != 0 or any(isinstance(e, Load) for e in subexpressions(cond)):
+        if self._strides.of(cond) != 0 or reads_memory(cond):
             return 1.0
         return self._values.share(cond)
 

@@ -15,7 +15,7 @@ from fusionq.analysis.submission import ArrayArgument
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import Target
 from fusionq.codegen.early_loads import arrays_loaded_early, has_rows_of_groups
-from fusionq.codegen.kept_rows import kept_loops
+from fusionq.codegen.kept_loops import kept_loops
 from fusionq.codegen.scoping import flatten_blocks
 from fusionq.ir.nodes import SMALL, ArrayParam, Barrier, Kernel, KernelParam, ScalarParam
 from fusionq.ir.verifier import verify

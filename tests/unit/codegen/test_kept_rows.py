@@ -10,7 +10,8 @@ import pytest
 import fusionq as fq
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import CODE_LIMITS
-from fusionq.codegen.kept_rows import KeptLoops, kept_loops, with_kept_rows
+from fusionq.codegen.kept_loops import KeptLoops, kept_loops
+from fusionq.codegen.kept_rows import with_kept_rows
 from fusionq.codegen.scoping import flatten_blocks
 from fusionq.ir.nodes import For, If, Kernel, Load, Store
 from fusionq.ir.walk import expressions, statements
