@@ -297,6 +297,8 @@ ASSUMED: dict[str, Assumption] = {
     "beside_scalars": Assumption(
         256, 256, "the five nearest of 2,000 points: 202, four times as fast"
     ),
+    "own_rows_at_once": Assumption(4, 4, _BY_HAND),
+    "own_row_iterations": Assumption(16, 16, _BY_HAND),
     "streamed_expressions": Assumption(64, 64, _BY_HAND),
     "iterations_ahead": Assumption(16, 16, "an H100, where it is for"),
     "fewest_ahead": Assumption(4, 4, "an H100, where it is for"),

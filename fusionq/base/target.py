@@ -261,6 +261,11 @@ class CodeLimits:
     without vectors."""
     beside_scalars: int
     """Expressions of a work-item beside such loops, at most."""
+    own_rows_at_once: int
+    """Work-items that one lane of a persistent kernel does together, each of which reads a row of
+    its own."""
+    own_row_iterations: int
+    """Elements of such a row from which on that is faster."""
     streamed_expressions: int
     """In the body of a loop that is short."""
     iterations_ahead: int

@@ -29,6 +29,7 @@ from dataclasses import replace
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.interior import MOST_NODES, nodes_of
+from fusionq.codegen.item_steps import FAR, ItemSteps
 from fusionq.codegen.scoping import Body, mentioned
 from fusionq.ir.functions import DEVICE_FUNCTIONS
 from fusionq.ir.nodes import (
@@ -86,19 +87,19 @@ def jammed_loops(
     expressions of what they all do, at most."""
     last = kernel.ndim - 1
     uniform = uniform_variables(body, last, of_row)
-    if not _is_jammable(kernel, body, uniform, last):
+    if not is_jammable(kernel, body, uniform):
         return None
-    steps = _Steps(body, uniform, last)
+    own = ItemQuery("global_id", last)
+    steps = ItemSteps(body, own, lambda e: is_uniform(e, uniform, last))
     loops = [s for s in statements(body) if isinstance(s, For)]
-    read = [steps.reads_rows(kernel, s) for s in loops]
+    read = [_reads_rows(kernel, s, steps) for s in loops]
     if None in read:
         return None
     loops = [s for s, rows in zip(loops, read, strict=True) if rows]
     if not loops:
         return None
     types = dict(kernel.variables)
-    own = {name for s in statements(body) if (name := assigned_variable(s))} - uniform
-    held = own - steps.known.keys()
+    held = _own_variables(body, uniform) - {v for v, step in steps.known.items() if step < FAR}
     in_loops = [mentioned(s) & held for s in loops]
     taken = max(sum(types[v].nbytes for v in names) for names in in_loops)
     of_all = [names - _temporaries(s, body) for names, s in zip(in_loops, loops, strict=True)]
@@ -114,14 +115,28 @@ def jammed_loops(
         items *= 2
     if items == 1:
         return None
-    jam = _Jam(items, lanes, last, frozenset(own), uniform)
+    return jammed(kernel, body, items, lanes, uniform)
+
+
+def jammed(
+    kernel: Kernel, body: Body, items: int, lanes: int, uniform: frozenset[str]
+) -> JammedLoops:
+    """``body``, which ``is_jammable``, for so many ``items``, one at every so many ``lanes``."""
+    types, own = dict(kernel.variables), _own_variables(body, uniform)
+    jam = _Jam(items, lanes, kernel.ndim - 1, own, uniform)
     variables = tuple((jam.name(v, k), types[v]) for v in sorted(own) for k in range(1, items))
     return JammedLoops(items, tuple(jam.body(body)), variables)
 
 
-def _is_jammable(kernel: Kernel, body: Body, uniform: frozenset[str], last: int) -> bool:
+def _own_variables(body: Body, uniform: frozenset[str]) -> frozenset[str]:
+    """The variables of which each work-item has one."""
+    return frozenset(name for s in statements(body) if (name := assigned_variable(s))) - uniform
+
+
+def is_jammable(kernel: Kernel, body: Body, uniform: frozenset[str]) -> bool:
     """Whether ``body`` does nothing but compute, load and store elements of memory, where what it
     does next is the same for all of a row."""
+    last = kernel.ndim - 1
     memory = {p.name for p in kernel.params if isinstance(p, ArrayParam)}
     own = ItemQuery("global_id", last)
     known = uniform | {s.var for s in statements(body) if isinstance(s, For)}
@@ -154,54 +169,23 @@ def _is_jammable(kernel: Kernel, body: Body, uniform: frozenset[str], last: int)
     return True
 
 
-class _Steps:
-    """By how much values grow from a work-item to its neighbour."""
-
-    def __init__(self, body: Body, uniform: frozenset[str], last: int) -> None:
-        self._uniform = uniform
-        self._last = last
-        times = Counter(assigned_variable(s) for s in statements(body))
-        self.known: dict[str, int] = {}
-        """For variables with one value."""
-        for s in statements(body):
-            if isinstance(s, Assign) and times[s.name] == 1 and s.name not in uniform:
-                step = self.of(s.value)
-                if step is not None:
-                    self.known[s.name] = step
-
-    def of(self, expr: Expr) -> int | None:
-        """None where that is not seen."""
-        if is_uniform(expr, self._uniform, self._last):
-            return 0
-        match expr:
-            case ItemQuery("global_id"):
-                return 1
-            case Var(name=name):
-                return self.known.get(name)
-            case Binary(_, "add" | "sub" as op, lhs, rhs):
-                one, other = self.of(lhs), self.of(rhs)
-                if one is None or other is None:
-                    return None
-                return one + other if op == "add" else one - other
-        return None
-
-    def reads_rows(self, kernel: Kernel, loop: For) -> bool | None:
-        """Whether iterations of ``loop`` read rows of memory, one after the other; None if in one
-        neighbours read elements that are no neighbours, of which several vectors would have as many
-        more in the caches."""
-        params = {p.name: p for p in kernel.params if isinstance(p, ArrayParam)}
-        changing = {loop.var, *(assigned_variable(s) for s in statements(loop.body))}
-        found = False
-        for e in expressions(loop.body):
-            if isinstance(e, Load) and e.indices:
-                param, steps = params[e.array], [self.of(i) for i in e.indices]
-                if any(steps[:-1]) or steps[-1] not in (0, 1) or None in steps:
-                    return None
-                if steps[-1] == 1 and not (param.contiguous or param.unit_stride):
-                    return None
-                used = {v.name for v in subexpressions(e) if isinstance(v, Var)}
-                found |= steps[-1] == 1 and not used.isdisjoint(changing)
-        return found
+def _reads_rows(kernel: Kernel, loop: For, steps: ItemSteps) -> bool | None:
+    """Whether iterations of ``loop`` read rows of memory, one after the other; None if in one
+    neighbours read elements that are no neighbours, of which several vectors would have as many
+    more in the caches."""
+    params = {p.name: p for p in kernel.params if isinstance(p, ArrayParam)}
+    changing = {loop.var, *(assigned_variable(s) for s in statements(loop.body))}
+    found = False
+    for e in expressions(loop.body):
+        if isinstance(e, Load) and e.indices:
+            param, of_indices = params[e.array], [steps.of(i) for i in e.indices]
+            if any(of_indices[:-1]) or of_indices[-1] not in (0, 1) or None in of_indices:
+                return None
+            if of_indices[-1] == 1 and not (param.contiguous or param.unit_stride):
+                return None
+            used = {v.name for v in subexpressions(e) if isinstance(v, Var)}
+            found |= of_indices[-1] == 1 and not used.isdisjoint(changing)
+    return found
 
 
 def _is_load(expr: Expr) -> bool:

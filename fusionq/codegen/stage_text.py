@@ -20,6 +20,7 @@ from fusionq.codegen.loads_ahead import LoadsAhead
 from fusionq.codegen.loads_together import with_loads_together
 from fusionq.codegen.local_places import groups_at_once, local_places
 from fusionq.codegen.opposite_steps import has_opposite_steps
+from fusionq.codegen.own_rows import own_rows
 from fusionq.codegen.peeled_loops import with_peeled_loops
 from fusionq.codegen.private_reductions import (
     LANE,
@@ -29,16 +30,17 @@ from fusionq.codegen.private_reductions import (
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.codegen.row_segments import RowSegments, row_segments
 from fusionq.codegen.row_vectors import RowVectors, VectorRows, alignment, row_vectors
+from fusionq.codegen.scalar_items import is_for_scalars
 from fusionq.codegen.scoping import Body
 from fusionq.codegen.statements import Around
 from fusionq.codegen.stream_text import slot_lines
 from fusionq.codegen.streamed_loops import StreamedLoop, streamed
 from fusionq.codegen.tile_groups import ThreadGroupLoop, TileGroupLoop
 from fusionq.codegen.tile_items import GroupItems, ThreadItems, TileItems
-from fusionq.codegen.tile_loop import InnerPart, Segments, TileLoop, Together, either
+from fusionq.codegen.tile_loop import InnerPart, Segments, TileLoop, Together, either, indented
 from fusionq.codegen.triangular_loops import with_triangular_loops
 from fusionq.codegen.unroll_and_jam import Jammed, jammed
-from fusionq.ir.nodes import ArrayDecl, Expr, Kernel, LaneDimension, StageCode
+from fusionq.ir.nodes import ArrayDecl, Const, Expr, Kernel, LaneDimension, StageCode
 from fusionq.ir.repeatable import is_repeatable
 from fusionq.ir.types import INT32, INT64
 from fusionq.ir.walk import is_work_group_function, local_memories, takes_work_groups
@@ -59,6 +61,17 @@ class _Beside:
 
 
 _ALONE = _Beside()
+
+
+def _both(lines: StatementLines, others: StatementLines) -> StatementLines:
+    """``lines`` with what ``others`` need beside."""
+    return replace(
+        lines,
+        slots=tuple(dict.fromkeys((*lines.slots, *others.slots))),
+        types=lines.types | others.types,
+        typedefs=tuple(dict.fromkeys((*lines.typedefs, *others.typedefs))),
+        functions=lines.functions | others.functions,
+    )
 
 
 @dataclass(frozen=True)
@@ -93,7 +106,7 @@ class StageText:
         lanes = self.target.worker_size
         found = private_reductions(kernel, whole, code.reduced, lanes)
         if found is None:
-            return self._item_lines(code, _ALONE)
+            return self._one_by_one_lines(code, whole) or self._item_lines(code, _ALONE)
         beside = _Beside(
             (found.before, found.after, skipped_outside(whole)),
             (*found.small, found.elements),
@@ -120,16 +133,38 @@ class StageText:
         lines, rows = self._item_lines(code, _ALONE)
         beside = _Beside(values=(touched_bytes(code.kernel),))
         other, columns = self._item_lines(interchanged(code, order), beside, order)
-        both = replace(
-            lines,
-            slots=tuple(dict.fromkeys((*lines.slots, *other.slots))),
-            types=lines.types | other.types,
-            typedefs=tuple(dict.fromkeys((*lines.typedefs, *other.typedefs))),
-            functions=lines.functions | other.functions,
-        )
         faster = is_faster(lanes, code.kernel.ndim, self.target.worker_size)
         cached = f"{other.values[-1]} <= {self.target.kept_bytes}"
-        return both, either([faster, cached], columns, rows)
+        return _both(lines, other), either([faster, cached], columns, rows)
+
+    def _one_by_one_lines(
+        self, code: StageCode, body: Body
+    ) -> tuple[StatementLines, list[str]] | None:
+        """A stage code's statements, and its loop over a tile in which one lane does all, where
+        that is faster than vectors; None where it is not."""
+        kernel = code.kernel
+        rows = own_rows(kernel, body)
+        if rows is None and not is_for_scalars(kernel, body):
+            return None
+        bodies = [skipped_outside(body)]
+        values: tuple[Expr, ...] = ()
+        if rows is not None:
+            bodies.append(skipped_outside(rows.jammed.body))
+            kernel, values = rows.jammed.added_to(kernel), rows.lengths
+        items = TileItems(self.dialect.items, kernel.ndim)
+        dialect = replace(self.dialect, items=items)
+        lines = statement_lines(kernel, bodies, dialect, self.helpers, values)
+        loop = TileLoop(self.words, 1, kernel.ndim, (), self._hidden(code))
+        alone, *several = [[*lines.arrays, *text] for text in lines.bodies]
+        together = Together(rows.jammed.items, several[0]) if rows is not None else None
+        loops = ["const int fq_lane = 0;", *loop.lines(alone, None, together)]
+        one_lane = ["if (fq_lane == 0) {", *indented(loops), "}"]
+        if all(isinstance(length, Const) for length in values):
+            return lines, one_lane
+        least = CODE_LIMITS.own_row_iterations
+        long = " || ".join(f"{value} >= {least}" for value in lines.values)
+        others, vectors = self._item_lines(code, _ALONE)
+        return _both(lines, others), either([long], one_lane, vectors)
 
     def _item_lines(
         self, code: StageCode, beside: _Beside, order: tuple[int, ...] = ()

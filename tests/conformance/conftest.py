@@ -20,6 +20,9 @@ TARGETS = ("reference", "far", "sycl", "cuda", "dpex")
 PACKAGES = {"sycl": "dpctl", "cuda": "cuda", "dpex": "numba_dpex"}
 """What a target needs that an extra installs."""
 
+PRINTED = ("sycl", "cuda")
+"""Those whose source ``fusionq.codegen`` prints; numba-dpex compiles kernels as they are."""
+
 
 @pytest.fixture(scope="session", autouse=True)
 def far_package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
@@ -72,6 +75,13 @@ def queue(target: str) -> Iterator[fq.FusionQueue]:
 def backend(target: str) -> Backend:
     """A backend on the target."""
     return backend_for(target)
+
+
+@pytest.fixture
+def printed(target: str) -> None:
+    """What tests of how loops are rewritten use: only printed source has them."""
+    if target not in PRINTED:
+        pytest.skip("fusionq.codegen prints no source for it")
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ import pytest
 
 import fusionq as fq
 
+pytestmark = pytest.mark.usefixtures("printed")
+
 
 @fq.kernel
 def means(item: fq.Item, a, mean):

@@ -12,6 +12,8 @@ import pytest
 
 import fusionq as fq
 
+pytestmark = pytest.mark.usefixtures("printed")
+
 SIZES = (0, 1, 15, 16, 17, 31, 255, 256, 257, 4095, 4096, 4097, 70_001)
 FEWER_SIZES = SIZES[:9]
 """Where there are no such stores."""

@@ -8,6 +8,8 @@ import pytest
 
 import fusionq as fq
 
+pytestmark = pytest.mark.usefixtures("printed")
+
 ROWS = 37
 
 

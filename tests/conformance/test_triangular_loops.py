@@ -9,6 +9,8 @@ import pytest
 
 import fusionq as fq
 
+pytestmark = pytest.mark.usefixtures("printed")
+
 
 @fq.kernel
 def product(item: fq.Item, lower, b, out):
