@@ -334,7 +334,7 @@ class _Decider:
                 self.lows.append(_plus(end, 1))
             case "ge":
                 self.lows.append(end)
-            case "ne" if isinstance(end, Const):
+            case "ne" if isinstance(end, Const) or end in self.lows:
                 self.lows.append(_plus(end, 1))
             case "ne":
                 self.highs.append(_plus(end, -1))
