@@ -102,7 +102,7 @@ def jammed_loops(
     held = _own_variables(body, uniform) - {v for v, step in steps.known.items() if step < FAR}
     in_loops = [mentioned(s) & held for s in loops]
     taken = max(sum(types[v].nbytes for v in names) for names in in_loops)
-    of_all = [names - _temporaries(s, body) for names, s in zip(in_loops, loops, strict=True)]
+    of_all = [names - temporaries(s, body) for names, s in zip(in_loops, loops, strict=True)]
     kept = max(sum(types[v].nbytes for v in names) for names in of_all)
     # What is kept in memory from an iteration to the next one is in a register between.
     kept = kept or max(e.type.nbytes for s in loops for e in expressions(s.body) if _is_load(e))
@@ -192,7 +192,7 @@ def _is_load(expr: Expr) -> bool:
     return isinstance(expr, Load)
 
 
-def _temporaries(loop: For, body: Body) -> frozenset[str]:
+def temporaries(loop: For, body: Body) -> frozenset[str]:
     """The variables of ``loop`` that no statement beside it mentions: what an iteration computes
     for itself."""
     inside = Counter(_names(loop.body))

@@ -18,23 +18,26 @@ row (``jammed_loops``).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.interior import MOST_NODES, nodes_of
 from fusionq.codegen.item_steps import FAR, ItemSteps
-from fusionq.codegen.jammed_loops import JammedLoops, is_jammable, jammed
+from fusionq.codegen.jammed_loops import JammedLoops, is_jammable, jammed, temporaries
 from fusionq.codegen.scoping import Body
-from fusionq.ir.functions import FLOAT_FUNCTIONS
+from fusionq.ir.functions import DEVICE_FUNCTIONS, FLOAT_FUNCTIONS
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,
     Binary,
+    Block,
     Call,
     Const,
     Expr,
     For,
+    If,
     ItemQuery,
     Kernel,
     Load,
@@ -49,64 +52,87 @@ from fusionq.ir.walk import assigned_variable, expressions, rewrite, statements,
 
 @dataclass(frozen=True)
 class OwnRows:
-    """``jammed`` does several work-items that read rows of their own; ``lengths``: iterations of
-    the loops over rows, of which the longest decides whether that is faster."""
+    """``jammed`` does several work-items that read rows of their own, None where each is done by
+    itself; ``lengths``: about the elements of the rows, the most of which decide whether that is
+    faster."""
 
-    jammed: JammedLoops
+    jammed: JammedLoops | None
     lengths: tuple[Expr, ...]
 
 
-def own_rows(kernel: Kernel, body: Body) -> OwnRows | None:
-    """How several work-items of ``kernel`` with ``body`` are done at once, where each reads rows of
-    its own and does little more; None if it does not."""
+def own_rows(kernel: Kernel, body: Body, is_masked: bool = False) -> OwnRows | None:
+    """How one lane does work-items of ``kernel`` with ``body``, where each reads rows of its own
+    and does little more; None where vectors may be faster.  ``is_masked``: it does so under a mask,
+    of which conditions in loops make one for each."""
     last = kernel.ndim - 1
     uniform = uniform_variables(body, last)
-    if not is_jammable(kernel, body, uniform):
-        return None
     own = ItemQuery("global_id", last)
     steps = ItemSteps(body, own, lambda e: is_uniform(e, uniform, last))
     inner = _innermost(body)
     read = [_reads_own_row(kernel, loop, steps) for loop in inner]
-    if None in read or _beside(body) > CODE_LIMITS.beside_scalars:
+    if is_masked and any(isinstance(s, If) for loop in inner for s in statements(loop.body)):
         return None
-    values = _values(body, uniform)
+    if not inner or None in read or _beside(body) > CODE_LIMITS.beside_scalars:
+        return None
+    together = None
+    if is_jammable(kernel, body, uniform):
+        together = jammed(kernel, body, _at_once(body), 1, uniform)
+    elif not _is_plain(body) or not all(_is_free(loop, body) for loop in inner):
+        return None
+    values = _values(body)
     over_rows = [loop for loop, is_row in zip(inner, read, strict=True) if is_row]
-    lengths = [length for loop in over_rows if (length := _length(loop, values)) is not None]
+    lengths = [length for loop in over_rows if (length := _length(loop, values, own)) is not None]
     numbers = [int(e.value) for e in lengths if isinstance(e, Const)]
-    least = CODE_LIMITS.own_row_iterations
-    if any(number >= least for number in numbers):
+    if any(number >= CODE_LIMITS.own_row_iterations for number in numbers):
         lengths = [Const(INT64, max(numbers))]
     else:
         lengths = [e for e in lengths if not isinstance(e, Const)]
-    if not lengths:
-        return None
+    return OwnRows(together, tuple(lengths)) if lengths else None
+
+
+def _at_once(body: Body) -> int:
+    """Work-items that are done together."""
     items = CODE_LIMITS.own_rows_at_once
     while items > 1 and items * nodes_of(body) > MOST_NODES:
         items //= 2
-    return OwnRows(jammed(kernel, body, items, 1, uniform), tuple(lengths))
+    return items
+
+
+def _is_plain(body: Body) -> bool:
+    """Whether ``body`` does nothing that work-items do together."""
+    every = (Assign, Store, If, For, Block)
+    if not all(isinstance(s, every) for s in statements(body)):
+        return False
+    called = {e.function for e in expressions(body) if isinstance(e, Call)}
+    return called.isdisjoint(DEVICE_FUNCTIONS)
+
+
+def _is_free(loop: For, body: Body) -> bool:
+    """Whether no iteration of ``loop`` waits for what the one before has computed in variables."""
+    return set(map(assigned_variable, statements(loop.body))) - {None} <= temporaries(loop, body)
 
 
 def _reads_own_row(kernel: Kernel, loop: For, steps: ItemSteps) -> bool | None:
-    """Whether iterations of ``loop`` read neighbouring elements of a row of the work-item's own;
-    None if vectors of work-items may be faster: neighbours access neighbouring elements, or what
-    they access is unknown, or what they compute takes longer."""
-    body = (loop,)
+    """Whether iterations of ``loop`` access elements near each other of a row of the work-item's
+    own; None if vectors of work-items may be faster: neighbours access neighbouring elements, or
+    what they access is unknown, or what they compute takes longer."""
     changing = {loop.var, *(assigned_variable(s) for s in statements(loop.body))}
-    along = ItemSteps(body, Var(INT64, loop.var), lambda e: _is_kept(e, changing))
+    along = ItemSteps((loop,), Var(INT64, loop.var), lambda e: _is_kept(e, changing))
     params = {p.name: p for p in kernel.params if isinstance(p, ArrayParam)}
+    by = int(loop.step.value) if isinstance(loop.step, Const) else FAR
     rows = computed = 0
     for array, indices in _accesses(loop.body):
         if not indices:
             continue
-        apart = [steps.of(index) for index in indices]
         *outer, inner = [along.of(index) for index in indices]
-        if not any(apart) or not (inner or any(outer)):
+        apart = [steps.of(index) for index in indices]
+        if apart == [0] * len(apart) or not (inner or any(outer)):
             continue  # one element for all work-items, or for all iterations
-        is_near = not any(apart[:-1]) and apart[-1] is not None and abs(apart[-1]) < FAR
-        if None in apart or is_near or any(step != 0 for step in outer):
+        is_far = any(apart[:-1]) or abs(apart[-1] or 0) >= FAR
+        param = params.get(array)
+        if param is None or not is_far or any(step != 0 for step in outer) or not inner:
             return None
-        param = params[array]
-        if inner not in (-1, 1) or not (param.contiguous or param.unit_stride):
+        if abs(inner * by) > _NEAR or not (param.contiguous or param.unit_stride):
             return None
         rows += 1
     for e in expressions(loop.body):
@@ -117,6 +143,9 @@ def _reads_own_row(kernel: Kernel, loop: For, steps: ItemSteps) -> bool | None:
         return None
     return rows > 0
 
+
+_NEAR = 4
+"""Elements from one iteration to the next, at most: several share a cache line."""
 
 _CHEAP = "sqrt"
 """The one that is an instruction."""
@@ -152,25 +181,21 @@ def _beside(body: Sequence[Stmt]) -> int:
     return nodes_of(body) - sum(nodes_of(loop.body) for loop in _innermost(body))
 
 
-def _values(body: Body, uniform: frozenset[str]) -> dict[str, Expr]:
-    """What the uniform variables are set to that have one value."""
-    found: dict[str, Expr] = {}
-    loops = {s.var for s in statements(body) if isinstance(s, For)}
-    many = set(loops)
-    for s in statements(body):
-        if isinstance(s, Assign) and s.name in uniform:
-            if s.name in found:
-                many.add(s.name)
-            found[s.name] = s.value
-    return {name: value for name, value in found.items() if name not in many}
+def _values(body: Body) -> dict[str, Expr]:
+    """What the variables are set to that have one value."""
+    times = Counter(assigned_variable(s) for s in statements(body))
+    return {
+        s.name: s.value for s in statements(body) if isinstance(s, Assign) and times[s.name] == 1
+    }
 
 
-def _length(loop: For, values: dict[str, Expr]) -> Expr | None:
-    """The iterations of ``loop`` as what is known before the first work-item; None if that is not
-    known, or it is no loop by one."""
-    if loop.step != Const(INT64, 1):
+def _length(loop: For, values: dict[str, Expr], own: ItemQuery) -> Expr | None:
+    """From where to where ``loop`` goes, for the first work-item of a tile; None if that is not
+    known ahead."""
+    if not isinstance(loop.step, Const):
         return None
-    start, stop = (_known(e, values) for e in (loop.start, loop.stop))
+    ends = [_known(e, values, own) for e in (loop.start, loop.stop)]
+    start, stop = ends if loop.step.value > 0 else reversed(ends)
     if start is None or stop is None:
         return None
     if isinstance(start, Const) and isinstance(stop, Const):
@@ -178,14 +203,34 @@ def _length(loop: For, values: dict[str, Expr]) -> Expr | None:
     return Binary(INT64, "sub", stop, start)
 
 
-def _known(expr: Expr, values: dict[str, Expr]) -> Expr | None:
-    """``expr`` without variables."""
+def _known(expr: Expr, values: dict[str, Expr], own: ItemQuery) -> Expr | None:
+    """``expr`` for the first work-item, without variables; None if it depends on memory, or may
+    divide by zero."""
+    first = ItemQuery("tile_first", own.dim)
+
+    def known(e: Expr) -> Expr:
+        return values.get(e.name, e) if isinstance(e, Var) else first if e == own else e
+
     for _ in range(_DEEPEST):
+        expr = rewrite(expr, known)
         parts = list(subexpressions(expr))
-        if not any(isinstance(e, Var) for e in parts):
-            return None if any(isinstance(e, ItemQuery | Load) for e in parts) else expr
-        expr = rewrite(expr, lambda e: values.get(e.name, e) if isinstance(e, Var) else e)
+        if own not in parts and not any(isinstance(e, Var) for e in parts):
+            return expr if all(map(_is_safe, parts)) else None
     return None
+
+
+def _is_safe(e: Expr) -> bool:
+    """Whether ``e`` has a value before the work-items of a tile."""
+    match e:
+        case Load():
+            return False
+        case ItemQuery(query=query):
+            return query == "tile_first" or query.endswith("_range")
+        case Binary(op="floordiv" | "mod" | "truediv", rhs=rhs):
+            return isinstance(rhs, Const) and rhs.value != 0
+        case Call(function=function):
+            return function not in DEVICE_FUNCTIONS
+    return True
 
 
 _DEEPEST = 4

@@ -13,7 +13,7 @@ from fusionq.codegen.group_conditions import skipped_outside
 from fusionq.codegen.group_statements import GroupLanes
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.interchange import interchanged, is_faster, order_of, touched_bytes
-from fusionq.codegen.interior import parted, whole_rows
+from fusionq.codegen.interior import Interior, parted, whole_rows
 from fusionq.codegen.jammed_loops import JammedLoops, jammed_loops
 from fusionq.codegen.kernel_body import GroupLoop, StatementLines, statement_lines
 from fusionq.codegen.loads_ahead import LoadsAhead
@@ -63,6 +63,16 @@ class _Beside:
 _ALONE = _Beside()
 
 
+def _inner_part(
+    inner: Interior, lines: StatementLines, body: list[str], repeatable: bool = False
+) -> InnerPart:
+    """``inner`` as text, whose bounds are the first values of ``lines``."""
+    lows, highs = len(inner.lows), len(inner.highs)
+    where = lines.values[lows + highs : lows + highs + len(inner.where)]
+    bounds = lines.values[:lows], lines.values[lows : lows + highs]
+    return InnerPart(*bounds, where, body, repeatable)
+
+
 def _both(lines: StatementLines, others: StatementLines) -> StatementLines:
     """``lines`` with what ``others`` need beside."""
     return replace(
@@ -102,11 +112,11 @@ class StageText:
             return self._item_lines(code, _ALONE)
         if code.lanes is not None:
             return self._interchanged_lines(code, code.lanes)
-        whole, _ = parted(code)
+        whole, inner = parted(code)
         lanes = self.target.worker_size
         found = private_reductions(kernel, whole, code.reduced, lanes)
         if found is None:
-            return self._one_by_one_lines(code, whole) or self._item_lines(code, _ALONE)
+            return self._one_by_one_lines(code, whole, inner) or self._item_lines(code, _ALONE)
         beside = _Beside(
             (found.before, found.after, skipped_outside(whole)),
             (*found.small, found.elements),
@@ -138,31 +148,41 @@ class StageText:
         return _both(lines, other), either([faster, cached], columns, rows)
 
     def _one_by_one_lines(
-        self, code: StageCode, body: Body
+        self, code: StageCode, whole: Body, inner: Interior | None
     ) -> tuple[StatementLines, list[str]] | None:
-        """A stage code's statements, and its loop over a tile in which one lane does all, where
-        that is faster than vectors; None where it is not."""
+        """A stage code's statements, which do the ``whole`` of it and ``inner`` inside of rows, and
+        its loop over a tile in which one lane does all, or all lanes the same, where that is faster
+        than vectors; None where it is not."""
         kernel = code.kernel
-        rows = own_rows(kernel, body)
-        if rows is None and not is_for_scalars(kernel, body):
+        # Lanes that do the same are a scalar loop; one of them by itself has a mask.
+        by_all = is_repeatable(whole, code.apart)
+        rows = own_rows(kernel, whole if inner is None else inner.body, not by_all)
+        if rows is None and not is_for_scalars(kernel, whole):
             return None
-        bodies = [skipped_outside(body)]
+        bodies = [skipped_outside(whole)]
         values: tuple[Expr, ...] = ()
-        if rows is not None:
-            bodies.append(skipped_outside(rows.jammed.body))
-            kernel, values = rows.jammed.added_to(kernel), rows.lengths
-        items = TileItems(self.dialect.items, kernel.ndim)
-        dialect = replace(self.dialect, items=items)
-        lines = statement_lines(kernel, bodies, dialect, self.helpers, values)
+        lengths: tuple[Expr, ...] = () if rows is None else rows.lengths
+        if rows is None:
+            inner = None
+        if inner is not None:
+            bodies.append(skipped_outside(inner.body))
+            values = (*inner.lows, *inner.highs, *inner.where)
+        several = None if rows is None else rows.jammed
+        if several is not None:
+            bodies.append(skipped_outside(several.body))
+            kernel = several.added_to(kernel)
+        dialect = replace(self.dialect, items=TileItems(self.dialect.items, kernel.ndim))
+        lines = statement_lines(kernel, bodies, dialect, self.helpers, [*values, *lengths])
         loop = TileLoop(self.words, 1, kernel.ndim, (), self._hidden(code))
-        alone, *several = [[*lines.arrays, *text] for text in lines.bodies]
-        together = Together(rows.jammed.items, several[0]) if rows is not None else None
-        loops = ["const int fq_lane = 0;", *loop.lines(alone, None, together)]
-        one_lane = ["if (fq_lane == 0) {", *indented(loops), "}"]
-        if all(isinstance(length, Const) for length in values):
+        texts = [[*lines.arrays, *text] for text in lines.bodies]
+        together = None if several is None else Together(several.items, texts[-1])
+        part = None if inner is None else _inner_part(inner, lines, texts[1])
+        loops = ["const int fq_lane = 0;", *loop.lines(texts[0], part, together)]
+        one_lane = ["{" if by_all else "if (fq_lane == 0) {", *indented(loops), "}"]
+        if all(isinstance(length, Const) for length in lengths):
             return lines, one_lane
         least = CODE_LIMITS.own_row_iterations
-        long = " || ".join(f"{value} >= {least}" for value in lines.values)
+        long = " || ".join(f"{value} >= {least}" for value in lines.values[len(values) :])
         others, vectors = self._item_lines(code, _ALONE)
         return _both(lines, others), either([long], one_lane, vectors)
 
@@ -201,10 +221,7 @@ class StageText:
         together = None if several is None else Together(several.items, texts[plain - 1])
         part = None
         if inner is not None:
-            edges = len(inner.lows), len(inner.lows) + len(inner.highs)
-            bounds = lines.values[: edges[0]], lines.values[edges[0] : edges[1]]
-            where = lines.values[edges[1] : len(values)]
-            part = InnerPart(*bounds, where, texts[1], is_repeatable(body, code.apart))
+            part = _inner_part(inner, lines, texts[1], is_repeatable(body, code.apart))
         one_by_one = loop.lines(texts[0], part, together)
         if vectors is None:
             return lines, one_by_one

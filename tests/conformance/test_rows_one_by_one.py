@@ -50,6 +50,40 @@ def running(item: fq.Item, a, x, out):
 
 
 @fq.kernel
+def red(item: fq.Item, a, x, out):
+    """Every other element, in place, from where the row says; at its edge less."""
+    i = item.get_id(0)
+    n = a.shape[1]
+    if i > 0 and i < a.shape[0] - 1:
+        for k in range(1 + i % 2, n - 1, 2):
+            a[i, k] = a[i - 1, k] + a[i + 1, k] + a[i, k - 1] - a[i, k + 1]
+    out[i] = x[i % n]
+
+
+@fq.kernel
+def but_one(item: fq.Item, a, x, out):
+    """All of a row but one element."""
+    i = item.get_id(0)
+    own = a.dtype.type(0)
+    for k in range(a.shape[1]):
+        if k != i:
+            own += a[i, k] * x[k]
+    out[i] = own
+
+
+@fq.kernel
+def until(item: fq.Item, first, values, out):
+    """As many elements as memory says, to others that are not read."""
+    i = item.get_id(0)
+    k = first[i]
+    own = values.dtype.type(0)
+    while k < first[i + 1] and values[k] < 8:
+        own += values[k]
+        k += 1
+    out[i] = own
+
+
+@fq.kernel
 def backwards(item: fq.Item, out, other):
     """Waits for all work-groups."""
     i = item.get_id(0)
@@ -93,12 +127,14 @@ def run(queue: fq.FusionQueue, dtype: str, rows: int, columns: int, strategy: st
     out = [fq.Buffer(np.zeros(rows, dtype)) for _ in range(2)]
     a = whole[1 : rows + 1, 1:]
     with fq.fusion(queue, strategy=strategy) as f:
-        for kernel in (sums, nearest, running, sums):
+        for kernel in (sums, nearest, running, red, but_one, sums):
             if kernel is nearest and rows < 3:
                 continue
             queue.submit(kernel, rows, a, vector, out[0])
             queue.submit(backwards, rows, out[0], out[1])
         queue.submit(segments, rows, first, values, out[0])
+        queue.submit(backwards, rows, out[0], out[1])
+        queue.submit(until, rows, first, values, out[0])
         queue.submit(backwards, rows, out[0], out[1])
         queue.submit(planes, (3, rows), cube, flat)
     f.event.wait()

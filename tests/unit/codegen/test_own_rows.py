@@ -53,6 +53,8 @@ TAKEN = {
     "from the end": (ROW, "    s += a[i, n - 1 - k]"),
     "nested": ("for m in range(n):", f"    {ROW}", "        s += a[i, k] * b[m, k]"),
     "long by itself": ("for k in range(16):", "    s += a[i, k]"),
+    "every other": ("for k in range(n):", "    s += a[i, 2 * k]"),
+    "in steps": ("for k in range(0, n, 4):", "    s += a[i, k]"),
     "a square root": (ROW, "    s += math.sqrt(a[i, k])"),
 }
 LEFT = {
@@ -60,14 +62,17 @@ LEFT = {
     "neighbours beside": (ROW, "    s += a[i, k] + b[k, i]"),
     "near": ("for k in range(n):", "    s += x[2 * i + k]"),
     "columns of its own": (ROW, "    s += a[i, k] + b[i * 2, 5] + b[k, 2 * i]"),
-    "every other": ("for k in range(n):", "    s += a[i, 2 * k]"),
     "by memory": (ROW, "    s += a[at[i], k]"),
     "for all the same": (ROW, "    s += a[n, k]"),
     "a function": (ROW, "    s += math.exp(a[i, k])"),
     "much is computed": (ROW, "    s = s * s + s * a[i, k] + s * s - s * s * s + s * x[k]"),
     "as many as the id": ("for k in range(i):", "    s += a[i, k]"),
     "short": ("for k in range(3):", "    s += a[i, k]"),
-    "in steps": ("for k in range(0, n, 4):", "    s += a[i, k]"),
+    "in long steps": ("for k in range(0, n, 8):", "    s += a[i, k]"),
+    "far apart": ("for k in range(n):", "    s += a[i, 5 * k]"),
+    "as far as memory says": ("for k in range(at[i], n):", "    b[i, k] = a[i, k]"),
+    "sums to the id": ("for k in range(i % 2, n, 2):", "    s += a[i, k]"),
+    "waiting": ("for k in range(i, n):", "    b[i, k] = a[i, k] + s", "    s = b[i, k]"),
     "atomic": (ROW, "    fq.AtomicRef(x, k).fetch_add(a[i, k])"),
     "no loop": ("s = a[i, 0]",),
 }
@@ -81,9 +86,33 @@ def test_rows_of_its_own(lines: tuple[str, ...]) -> None:
     assert rows.lengths
 
 
+ALONE = {
+    "red and black": ("for k in range(1 + i % 2, n, 2):", "    b[i, k] = a[i - 1, k] + s"),
+    "a triangle": ("for k in range(i + 1):", "    b[i, k] = a[i, k]"),
+    "down": ("for k in range(n, i, -1):", "    t = a[i, k]", "    b[i, k] = t * t"),
+}
+
+
+@pytest.mark.parametrize("lines", ALONE.values(), ids=ALONE)
+def test_bounds_of_its_own(lines: tuple[str, ...]) -> None:
+    """Each work-item by itself, where its iterations do not wait for each other."""
+    rows = found(*lines)
+    assert rows is not None
+    assert rows.jammed is None
+    assert rows.lengths
+
+
 @pytest.mark.parametrize("lines", LEFT.values(), ids=LEFT)
 def test_vectors_of_work_items(lines: tuple[str, ...]) -> None:
     assert found(*lines) is None
+
+
+def test_conditions_of_one_lane() -> None:
+    """They are masks in a loop that one lane does, and none where all do the same."""
+    kernel = lowered(ROW, "    if k != i:", "        s += a[i, k]")
+    body = flatten_blocks(kernel.body)
+    assert own_rows(kernel, body) is not None
+    assert own_rows(kernel, body, is_masked=True) is None
 
 
 def test_rows_of_planes() -> None:
