@@ -227,7 +227,7 @@ class AdaptiveList:
         if record.is_worth_learning:
             self._make_next(pending)
         self._listens = is_compared and self._listens_first()
-        if self._listens or not is_compared:
+        if self._listens or not is_compared or record.is_told_later:
             return record.trials.present
         name, runs = record.trials.next(is_busy)
         if runs:

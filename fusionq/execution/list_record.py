@@ -256,9 +256,16 @@ class ListRecord:
 
     def watched(self, name: Candidate, runs: int, watch: Stopwatch) -> Sample:
         """The same, timed by the device."""
+        self.trials.by_device = True
         sample = WatchedSample(runs, RunTimer(self, name, runs), watch)
         self.events.append(sample)
         return sample
+
+    @property
+    def is_told_later(self) -> bool:
+        """Whether the device will tell of a sample that is launched: it runs behind all that was
+        launched before, however far the host is ahead."""
+        return any(isinstance(event, WatchedSample) and not event.left for event in self.events)
 
     def tell_queues(self, name: Candidate) -> None:
         """No queue uses again what it has prepared by the plans of ``name``."""

@@ -67,6 +67,11 @@ COLD_SECONDS = 1e-2
 """That a candidate's first run may take longer, since its code is in no cache yet: 4.7 ms where the
 next ones took 62 µs.  It does not count where the best takes less than that."""
 
+COLD_ON_DEVICE = 1e-4
+"""That a first run may take longer where the device times it, or as long again as the best if that
+is more; what takes longer than that is slower.  On an H100 first runs took what the next ones did,
+and those of persistent kernels 30 to 200 µs more."""
+
 COLD_RUNS = 3
 """So many may take any time of a persistent kernel, whose workers wait for those that something
 else keeps from running: 8 to 40 ms where the next ones took 65 µs.  Between them the list runs for
@@ -109,6 +114,12 @@ def is_cold(contender: Contender, seconds: float, runs: int, most: int, best: fl
     if contender.timed > 1 or seconds > slow + COLD_SECONDS:
         return False
     return seconds > (best if most == 1 else slow)
+
+
+def is_cold_on_device(contender: Contender, seconds: float, best: float) -> bool:
+    """The same where the device has timed the sample: no processor of the host can have been taken
+    from it, and the code is there."""
+    return contender.timed == 1 and best < seconds <= best + max(best, COLD_ON_DEVICE)
 
 
 def is_disturbed(contender: Contender, seconds: float, runs: int) -> bool:

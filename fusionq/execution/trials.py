@@ -27,6 +27,7 @@ from fusionq.execution.samples import (
     among_others,
     batch,
     is_cold,
+    is_cold_on_device,
     is_disturbed,
     is_faster_by_itself,
     verdict,
@@ -76,6 +77,8 @@ class Trials(ChosenStanding):
         """Runs of the best until samples are taken."""
         self.leads = False
         """Whether the run that is next is one of those."""
+        self.by_device = False
+        """Whether the device times the samples: then nothing that the host does is in them."""
         self._rests_until = 0.0
         """What the runs of the list take together until it is seen again whether others are
         busy."""
@@ -106,7 +109,8 @@ class Trials(ChosenStanding):
         name, runs = self._turn(self._challenger)
         contender = self.contenders[name]
         is_rested = contender.busy >= MOST_BUSY
-        if name != self.best and contender.is_persistent and not is_rested and is_busy():
+        is_held_up = contender.is_persistent and not self.by_device  # others may keep workers away
+        if name != self.best and is_held_up and not is_rested and is_busy():
             self._rests_until = self.costs.taken + BUSY_REST * 2**contender.busy
             contender.busy += 1
             return self.best, 0
@@ -181,7 +185,11 @@ class Trials(ChosenStanding):
         contender.timed += 1
         if runs == self._batch:
             contender.ran(seconds)
-        is_first = name != self.best and is_cold(contender, seconds, runs, self._batch, compared)
+        is_first = name != self.best and (
+            is_cold_on_device(contender, seconds, compared)
+            if self.by_device
+            else is_cold(contender, seconds, runs, self._batch, compared)
+        )
         if not (is_first or is_disturbed(contender, seconds, runs)):
             if runs == 1:
                 self._ran_alone(contender, seconds)
@@ -320,7 +328,10 @@ class Trials(ChosenStanding):
         """Whether the comparison of ``name`` with the best has come to its end."""
         own, best = self.contenders[name], self.contenders[self.best]
         if own.misses >= MOST_MISSES or best.misses >= MOST_MISSES:
-            self._end(name, self._rank(name) < self._rank(self.best))
+            if own.seconds and best.seconds:
+                self._end(name, self._rank(name) < self._rank(self.best))
+            else:  # the model decides
+                self._end(name, own.slowdown < best.slowdown)
             return True
         if not best.seconds and not best.alone:
             return False

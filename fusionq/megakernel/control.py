@@ -87,7 +87,7 @@ class ControlMemory:
         """The epoch of the launch that is enqueued next; ``launched`` is told its event.
         MegakernelStalled if one before has stalled and nobody has been told."""
         is_over = self._in_doubt or self._life.stall is not None or self.epoch == WORD - 1
-        if is_over or self.stalls.is_set(self.last):
+        if is_over or (self.epoch and self.stalls.is_set(self.last)):
             self._renew()
         self._in_doubt = True
         self.epoch += 1

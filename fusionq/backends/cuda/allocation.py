@@ -174,8 +174,10 @@ class CudaAllocation:
                 checked("a copy from the GPU", copy)
 
     def fetched(self, offset: int, nbytes: int) -> npt.NDArray[np.uint8]:
-        """A copy of ``nbytes`` from ``offset`` on, in pinned memory if they are not too many."""
-        with self._operation("allocating pinned memory"):
+        """A copy of ``nbytes`` from ``offset`` on, in pinned memory unless they are too few or too
+        many."""
+        self._pool.device.make_current()
+        with faults_named(self._pool.device, "allocating pinned memory"):
             into = pinned_bytes(nbytes)
         if into is None:
             into = np.empty(nbytes, np.uint8)

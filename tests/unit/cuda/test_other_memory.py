@@ -249,6 +249,30 @@ def test_a_graph_has_the_arguments_of_now(copy: launch.CudaLaunch, driver: FakeD
     assert copy.again() is None
 
 
+def test_a_launch_is_no_graph_while_the_host_is_ahead(
+    copy: launch.CudaLaunch, driver: FakeDriver
+) -> None:
+    """Its blocks may be there before the launch before it has ended, where a graph's are not."""
+    assert copy._overlaps, "on this architecture"
+    copy.move([1 << 24, 1 << 25])
+
+    def launched(times: int) -> int:
+        for _ in range(times):
+            copy.launch()
+        return driver.calls.get("cuGraphCreate", 0)
+
+    driver.is_busy = True
+    assert launched(3 * launch.REPEATED) == 0
+    assert driver.calls["cuStreamQuery"] == 3
+    driver.is_busy = False
+    assert launched(launch.REPEATED - 1) == 0 and launched(1) == 1
+    copy.move([1 << 26, 1 << 27])
+    driver.is_busy = True
+    assert copy.again() is None
+    launched(launch.REPEATED)
+    assert copy.again() is not None, "whom it costs more to launch it in another way"
+
+
 def test_launches_that_are_one_graph_are_told(
     gpu_queue: fq.FusionQueue, driver: FakeDriver
 ) -> None:

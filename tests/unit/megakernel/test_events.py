@@ -52,6 +52,19 @@ def test_an_event_behind_a_persistent_kernel_tells_of_it() -> None:
     assert last is run.launches[1]
 
 
+def test_nobody_asks_for_a_stall_before_the_first_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(control._StallRecord, "is_set", lambda self, last: asked.append(last))
+    backend = ReferenceBackend()
+    line = backend.target.control_line
+    plan: Any = SimpleNamespace(words=np.zeros(8, np.uint32), control_words=8 * line)
+    memory = control.ControlMemory(backend, "kernel", ["one"], plan, backend.target)
+    event: Any = SimpleNamespace(complete=True)
+    assert memory.begin() == 1 and asked == []
+    memory.launched(event)
+    assert memory.begin() == 2 and asked == [event]
+
+
 class _Repeating(ReferenceBackend):
     """Runs launches that are repeated one after the other."""
 

@@ -19,7 +19,7 @@ from fusionq.submission.known import UnfusedList
 from tests.unit.runtime.conftest import empty, floats
 from tests.unit.runtime.kernels import copy, increment, put, reverse, scale
 
-IS_TOLD = eager_launches.is_told_early
+IS_TOLD, IS_IDLE = eager_launches.is_told_early, eager_launches.is_idle
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +29,7 @@ def soon(request, monkeypatch):
     monkeypatch.setattr(eager_launches, "FIRST", 2)
     monkeypatch.setattr(eager_launches, "NEXT", 1)
     monkeypatch.setattr(eager_launches, "is_told_early", lambda backend: True)
+    monkeypatch.setattr(eager_launches, "is_idle", lambda launcher: True)
 
 
 def _launched(queue: fq.FusionQueue) -> int:
@@ -88,6 +89,19 @@ def test_the_hosts_own_processors_are_not_told_early(queue):
     with fq.fusion(queue, strategy="unfused"):
         _steps(queue, a, b)
         assert (_launched(queue) > 0) == (queue.device.kind != "cpu")
+    assert a.numpy().tolist() == [4, 5, 6, 7, 8, 9, 10, 11]
+
+
+def test_where_the_device_is_behind_a_list_is_launched_at_its_end(queue, monkeypatch):
+    monkeypatch.setattr(eager_launches, "is_idle", IS_IDLE)
+    a, b = floats(), empty()
+    _known(queue, a, b)
+    assert IS_IDLE(Mock(last_event=None))
+    queue._state.launcher.last_event = Mock(complete=False)
+    with fq.fusion(queue, strategy="unfused") as f:
+        _steps(queue, a, b)
+        assert _launched(queue) == 0
+    assert f.report.strategy == "unfused"
     assert a.numpy().tolist() == [4, 5, 6, 7, 8, 9, 10, 11]
 
 
