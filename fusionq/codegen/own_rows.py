@@ -52,11 +52,12 @@ from fusionq.ir.walk import assigned_variable, expressions, rewrite, statements,
 
 @dataclass(frozen=True)
 class OwnRows:
-    """``jammed`` does several work-items that read rows of their own, None where each is done by
-    itself; ``lengths``: about the elements of the rows, the most of which decide whether that is
-    faster."""
+    """``jammed`` does several work-items that read rows of their own by ``loops``, None where each
+    is done by itself; ``lengths``: about the elements of the rows, the most of which decide whether
+    that is faster."""
 
     jammed: JammedLoops | None
+    loops: tuple[For, ...]
     lengths: tuple[Expr, ...]
 
 
@@ -87,7 +88,7 @@ def own_rows(kernel: Kernel, body: Body, is_masked: bool = False) -> OwnRows | N
         lengths = [Const(INT64, max(numbers))]
     else:
         lengths = [e for e in lengths if not isinstance(e, Const)]
-    return OwnRows(together, tuple(lengths)) if lengths else None
+    return OwnRows(together, tuple(over_rows), tuple(lengths)) if lengths else None
 
 
 def _at_once(body: Body) -> int:
@@ -124,9 +125,9 @@ def _reads_own_row(kernel: Kernel, loop: For, steps: ItemSteps) -> bool | None:
     for array, indices in _accesses(loop.body):
         if not indices:
             continue
-        *outer, inner = [along.of(index) for index in indices]
+        *outer, inner = in_turn = [along.of(index) for index in indices]
         apart = [steps.of(index) for index in indices]
-        if apart == [0] * len(apart) or not (inner or any(outer)):
+        if not any(step != 0 for step in apart) or not any(step != 0 for step in in_turn):
             continue  # one element for all work-items, or for all iterations
         is_far = any(apart[:-1]) or abs(apart[-1] or 0) >= FAR
         param = params.get(array)

@@ -91,7 +91,9 @@ def _code(kernel: Kernel, body: Body, dialect: Dialect) -> _Code:
         kernel = along_rows(kernel)
         body = kernel.body
     body = flatten_blocks(body)
-    scalar = bool(dialect.unit.scalar_items) and is_for_scalars(kernel, body)
+    scalar = bool(dialect.unit.scalar_items) and (
+        kernel.one_by_one or is_for_scalars(kernel, body)
+    )
     if dialect.vectors is None:
         kernel = with_clamped_loops(kernel, body)
         body = kernel.body

@@ -379,6 +379,7 @@ class Kernel:
     ``SMALL``.
     ``row_lanes``: work-groups of so many work-items, lanes of a vector, do the range along its rows
     (``codegen.along_rows``).
+    ``one_by_one``: no vectors are made of its work-items (``codegen.own_rows``).
     ``few_items``: so few of them that nothing hides how long memory takes, but what each does
     itself (``codegen.loads_together``).
     ``kept_turns``: iterations of loops over rows whose elements stay in registers for the next
@@ -398,6 +399,7 @@ class Kernel:
     apart: tuple[tuple[str, str, bool], ...] = field(default=(), compare=False)
     small_sizes: bool = False
     row_lanes: int | None = None
+    one_by_one: bool = False
     few_items: bool = False
     kept_turns: tuple[int, int] | None = None
 

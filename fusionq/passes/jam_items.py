@@ -25,6 +25,7 @@ from dataclasses import replace
 
 from fusionq.base.frozen import dataclass
 from fusionq.codegen.interior import nodes_of
+from fusionq.codegen.own_rows import own_rows
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.ir.conjunctions import conjunction, conjuncts
 from fusionq.ir.fresh_names import FreshNames
@@ -98,6 +99,29 @@ def jammed_items(kernel: Kernel, dim: int, most_bytes: int) -> JammedItems | Non
     if items == 1 or (items + 1) * nodes > MOST_NODES:
         return None
     return _made(kernel, inside, limits, loops, asked, items)
+
+
+def items_of_own_rows(kernel: Kernel) -> JammedItems | None:
+    """``kernel``, over a range of its own dimensions, each of whose work-items goes along rows of
+    its own: several do so together, or one (``items``) where each has as many iterations as it
+    says; None where vectors of work-items may be faster."""
+    last = kernel.ndim - 1
+    if not _has_loop(kernel.body) or not _is_of_items(kernel):
+        return None
+    whole = whole_range(flatten_blocks(kernel.body), kernel.ndim)
+    if whole is None:
+        return None
+    inside, limits = rewrite_body(whole[0], stmt=_through_caches), whole[1]
+    shared, asked = _asked_ahead(inside, last)
+    rows = own_rows(kernel, shared)
+    if rows is None:
+        return None
+    if rows.jammed is None or rows.jammed.items == 1:
+        alone = replace(kernel, one_by_one=True)
+        return JammedItems(alone, alone, rows.loops, last, 1)
+    loops = _Loops(kernel, shared, last)
+    made = _made(kernel, inside, limits, loops, asked, rows.jammed.items)
+    return replace(made, kernel=replace(made.kernel, one_by_one=True), loops=rows.loops)
 
 
 def _through_caches(s: Stmt) -> Body:

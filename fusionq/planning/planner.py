@@ -28,6 +28,7 @@ from fusionq.planning.items_in_groups import items_in_groups
 from fusionq.planning.jammed_launches import JammedLaunches
 from fusionq.planning.kept_launches import KeptLaunches
 from fusionq.planning.layout import launches_of, layout_of, promoted
+from fusionq.planning.own_row_launches import OwnRowLaunches
 from fusionq.planning.plan import Dependence, Plan, StagePlan
 from fusionq.planning.plan_task import Draft, PlanTask
 from fusionq.planning.profitability import wanted_by
@@ -214,8 +215,8 @@ def _with_faster_items(
     """The launches with what their work-items do arranged for the device."""
     given = task.submissions, task.target, users.validity
     jammed, rows, few = JammedLaunches(*given), RowVectorLaunches(*given), FewItems(*given)
-    kept = KeptLaunches(*given)
-    return tuple(kept.plan(few.plan(rows.plan(jammed.plan(plan)))) for plan in plans)
+    kept, own = KeptLaunches(*given), OwnRowLaunches(*given)
+    return tuple(kept.plan(few.plan(own.plan(rows.plan(jammed.plan(plan))))) for plan in plans)
 
 
 def _may_be_persistent(task: PlanTask, launches: int) -> bool:

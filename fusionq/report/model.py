@@ -107,7 +107,8 @@ class ReportedStage:
     hold inside of a launch's rows, where they are not asked for; others are masks.
     ``items_at_once``: how many neighbours in each dimension a work-item does together, so that
     elements they have in common are loaded once; empty: one.  ``vectors_at_once``: how many
-    vectors of a row of the range work-groups do together, on CPUs.
+    vectors of a row of the range work-groups do together, on CPUs.  ``one_by_one``: whether no
+    vectors are made of its work-items there, each of which goes along a row of memory.
     """
 
     submissions: tuple[int, ...]
@@ -123,6 +124,7 @@ class ReportedStage:
     inside_rows: tuple[str, ...] = ()
     items_at_once: tuple[int, ...] = ()
     vectors_at_once: int = 1
+    one_by_one: bool = False
 
 
 @dataclass(frozen=True)
@@ -191,6 +193,7 @@ class ReportModel:
                 () if stage.guards is None else stage.guards.inside,
                 stage.items_at_once,
                 stage.vectors_at_once,
+                stage.kernel.one_by_one,
             )
             for stage, schedule in zip_longest(self.plan.stages, self.schedules)
         )
@@ -305,6 +308,7 @@ class ReportModel:
                     "inside_rows": list(stage.inside_rows),
                     "items_at_once": list(stage.items_at_once),
                     "vectors_at_once": stage.vectors_at_once,
+                    "one_by_one": stage.one_by_one,
                 }
                 for stage in self.stages
             ],

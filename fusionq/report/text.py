@@ -165,6 +165,8 @@ def _launch(
     if stage.vectors_at_once > 1:
         vectors = f"{stage.vectors_at_once} vectors of a row together"
         found.append([("  each work-group does: ", "green"), (vectors, "")])
+    if stage.one_by_one:
+        found.append([("  work-items along rows: ", "green"), ("without vectors", "")])
     return [*found, *(_tiled_lines(stage) if stage.tiled else _members(report, stage, numbering))]
 
 

@@ -148,7 +148,7 @@ def test_bits_are_those_of_the_reference_backend(
 ) -> None:
     with fq.FusionQueue("reference") as reference:
         expected = run(reference, dtype, rows, columns, "unfused")
-    for strategy in ("unfused", "fused", "megakernel"):
+    for strategy in ("unfused", "sequence", "fused", "megakernel"):
         found = run(queue, dtype, rows, columns, strategy)
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_array_equal(one.view(np.uint8), other.view(np.uint8))

@@ -1,0 +1,64 @@
+"""Launches whose work-items go along rows of their own, several together and without vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fusionq.analysis.list_validity import ListValidity
+from fusionq.analysis.submission import Submission
+from fusionq.base.target import CODE_LIMITS, Target
+from fusionq.ir.nodes import Const, For
+from fusionq.passes.jam_items import items_of_own_rows
+from fusionq.planning.by_kernel import ByKernel
+from fusionq.planning.jammed_launches import is_plain, lengths_of
+from fusionq.planning.known_values import KnownValues, launch_sizes
+from fusionq.planning.plan import StagePlan
+
+
+class OwnRowLaunches:
+    """The launches of a list of ``submissions`` on ``target``; sizes on which it depends what they
+    are ``validity`` remembers."""
+
+    def __init__(
+        self, submissions: Sequence[Submission], target: Target, validity: ListValidity
+    ) -> None:
+        self._submissions = submissions
+        self._target = target
+        self._validity = validity
+        self._rows = ByKernel(items_of_own_rows)
+
+    def plan(self, stage: StagePlan) -> StagePlan:
+        """``stage``, whose work-items are done without vectors where rows are long enough."""
+        if not self._target.device.jams_rows or not is_plain(stage) or stage.items_at_once:
+            return stage
+        items, kernel = stage.range_of(self._submissions), stage.kernel
+        if kernel.ndim != len(items) or kernel.row_lanes is not None or not items.size:
+            return stage
+        rows = self._rows[kernel]
+        if rows is None:
+            return stage
+        sources = dict(zip((p.name for p in kernel.params), stage.sources, strict=True))
+        sizes = replace(launch_sizes(kernel, sources, self._submissions), items=tuple(items))
+        fewest = CODE_LIMITS.own_row_iterations
+        for extent in lengths_of(rows.loops, sizes):
+            self._validity.are_at_least((extent,), fewest)
+        trips = KnownValues(kernel, sizes).trips
+        if max(trips(loop) * _elements(loop) for loop in rows.loops) < fewest:
+            return stage
+        if rows.items == 1:
+            return replace(stage, kernel=rows.kernel, guards=None)
+        enough = self._target.throughput_parts * _SHARES * rows.items
+        if not self._validity.are_at_least((items[-1],), enough):
+            return stage
+        at_once = (*(1 for _ in items[:-1]), rows.items)
+        return replace(stage, kernel=rows.kernel, items_at_once=at_once, guards=None)
+
+
+def _elements(loop: For) -> int:
+    """From one iteration to the next."""
+    return abs(int(loop.step.value)) if isinstance(loop.step, Const) else 1
+
+
+_SHARES = 4
+"""Launched work-items for each part of the device, at least."""
