@@ -266,6 +266,8 @@ class CodeLimits:
     its own."""
     own_row_iterations: int
     """Elements of such a row from which on that is faster."""
+    own_row_operations: int
+    """For each of its elements, at most, where a launch has no vectors for it."""
     streamed_expressions: int
     """In the body of a loop that is short."""
     iterations_ahead: int

@@ -61,16 +61,22 @@ class OwnRows:
     lengths: tuple[Expr, ...]
 
 
-def own_rows(kernel: Kernel, body: Body, is_masked: bool = False) -> OwnRows | None:
+def own_rows(
+    kernel: Kernel,
+    body: Body,
+    is_masked: bool = False,
+    operations: int = CODE_LIMITS.scalar_operations,
+) -> OwnRows | None:
     """How one lane does work-items of ``kernel`` with ``body``, where each reads rows of its own
     and does little more; None where vectors may be faster.  ``is_masked``: it does so under a mask,
-    of which conditions in loops make one for each."""
+    of which conditions in loops make one for each.  ``operations``: for each element of a row, at
+    most."""
     last = kernel.ndim - 1
     uniform = uniform_variables(body, last)
     own = ItemQuery("global_id", last)
     steps = ItemSteps(body, own, lambda e: is_uniform(e, uniform, last))
     inner = _innermost(body)
-    read = [_reads_own_row(kernel, loop, steps) for loop in inner]
+    read = [_reads_own_row(kernel, loop, steps, operations) for loop in inner]
     if is_masked and any(isinstance(s, If) for loop in inner for s in statements(loop.body)):
         return None
     if not inner or None in read or _beside(body) > CODE_LIMITS.beside_scalars:
@@ -113,7 +119,9 @@ def _is_free(loop: For, body: Body) -> bool:
     return set(map(assigned_variable, statements(loop.body))) - {None} <= temporaries(loop, body)
 
 
-def _reads_own_row(kernel: Kernel, loop: For, steps: ItemSteps) -> bool | None:
+def _reads_own_row(
+    kernel: Kernel, loop: For, steps: ItemSteps, operations: int
+) -> bool | None:
     """Whether iterations of ``loop`` access elements near each other of a row of the work-item's
     own; None if vectors of work-items may be faster: neighbours access neighbouring elements, or
     what they access is unknown, or what they compute takes longer."""
@@ -122,7 +130,7 @@ def _reads_own_row(kernel: Kernel, loop: For, steps: ItemSteps) -> bool | None:
     params = {p.name: p for p in kernel.params if isinstance(p, ArrayParam)}
     by = int(loop.step.value) if isinstance(loop.step, Const) else FAR
     rows = computed = 0
-    for array, indices in _accesses(loop.body):
+    for array, indices in dict.fromkeys(_accesses(loop.body)):
         if not indices:
             continue
         *outer, inner = in_turn = [along.of(index) for index in indices]
@@ -137,10 +145,11 @@ def _reads_own_row(kernel: Kernel, loop: For, steps: ItemSteps) -> bool | None:
             return None
         rows += 1
     for e in expressions(loop.body):
-        if isinstance(e, Call) and e.function in FLOAT_FUNCTIONS and e.function != _CHEAP:
+        if isinstance(e, Call) and e.function in FLOAT_FUNCTIONS:
             return None
-        computed += isinstance(e, Binary) and e.type.is_float
-    if computed > CODE_LIMITS.scalar_operations * max(rows, 1):
+        if isinstance(e, Binary) and e.type.is_float:
+            computed += _DIVISION if e.op in ("truediv", "floordiv", "mod") else 1
+    if computed > operations * max(rows, 1):
         return None
     return rows > 0
 
@@ -148,8 +157,8 @@ def _reads_own_row(kernel: Kernel, loop: For, steps: ItemSteps) -> bool | None:
 _NEAR = 4
 """Elements from one iteration to the next, at most: several share a cache line."""
 
-_CHEAP = "sqrt"
-"""The one that is an instruction."""
+_DIVISION = 11
+"""Operations in the time of a division: vectors do eight at once."""
 
 
 def _accesses(body: Sequence[Stmt]) -> Iterator[tuple[str, tuple[Expr, ...]]]:

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from fusionq.base.frozen import dataclass
+from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.interior import nodes_of
 from fusionq.codegen.own_rows import own_rows
 from fusionq.codegen.scoping import Body, flatten_blocks
@@ -104,7 +105,7 @@ def jammed_items(kernel: Kernel, dim: int, most_bytes: int) -> JammedItems | Non
 def items_of_own_rows(kernel: Kernel) -> JammedItems | None:
     """``kernel``, over a range of its own dimensions, each of whose work-items goes along rows of
     its own: several do so together, or one (``items``) where each has as many iterations as it
-    says; None where vectors of work-items may be faster."""
+    says; None where vectors of work-items may be faster, of the length that a compiler chooses."""
     last = kernel.ndim - 1
     if not _has_loop(kernel.body) or not _is_of_items(kernel):
         return None
@@ -113,8 +114,8 @@ def items_of_own_rows(kernel: Kernel) -> JammedItems | None:
         return None
     inside, limits = rewrite_body(whole[0], stmt=_through_caches), whole[1]
     shared, asked = _asked_ahead(inside, last)
-    rows = own_rows(kernel, shared)
-    if rows is None:
+    rows = own_rows(kernel, shared, operations=CODE_LIMITS.own_row_operations)
+    if rows is None or (rows.jammed is not None and any(map(_waits_for_memory, rows.loops))):
         return None
     if rows.jammed is None or rows.jammed.items == 1:
         alone = replace(kernel, one_by_one=True)
@@ -122,6 +123,14 @@ def items_of_own_rows(kernel: Kernel) -> JammedItems | None:
     loops = _Loops(kernel, shared, last)
     made = _made(kernel, inside, limits, loops, asked, rows.jammed.items)
     return replace(made, kernel=replace(made.kernel, one_by_one=True), loops=rows.loops)
+
+
+def _waits_for_memory(loop: For) -> bool:
+    """Whether iterations of ``loop`` load from its row what others before may have stored."""
+    stored = {(s.array, s.indices) for s in statements(loop.body) if isinstance(s, Store)}
+    loaded = {(e.array, e.indices) for e in expressions(loop.body) if isinstance(e, Load)}
+    rows = {(array, indices[:-1]) for array, indices in stored}
+    return any((array, indices[:-1]) in rows for array, indices in loaded - stored)
 
 
 def _through_caches(s: Stmt) -> Body:

@@ -55,7 +55,7 @@ TAKEN = {
     "long by itself": ("for k in range(16):", "    s += a[i, k]"),
     "every other": ("for k in range(n):", "    s += a[i, 2 * k]"),
     "in steps": ("for k in range(0, n, 4):", "    s += a[i, k]"),
-    "a square root": (ROW, "    s += math.sqrt(a[i, k])"),
+    "a division beside much else": (ROW, "    s += a[i, k] / (b[i, k] + a[i + 1, k])"),
 }
 LEFT = {
     "neighbours": (ROW, "    s += a[k, i]"),
@@ -65,6 +65,8 @@ LEFT = {
     "by memory": (ROW, "    s += a[at[i], k]"),
     "for all the same": (ROW, "    s += a[n, k]"),
     "a function": (ROW, "    s += math.exp(a[i, k])"),
+    "a square root": (ROW, "    s += math.sqrt(a[i, k])"),
+    "a division": (ROW, "    b[i, k] = a[i, k] / s"),
     "much is computed": (ROW, "    s = s * s + s * a[i, k] + s * s - s * s * s + s * x[k]"),
     "as many as the id": ("for k in range(i):", "    s += a[i, k]"),
     "short": ("for k in range(3):", "    s += a[i, k]"),
