@@ -29,6 +29,8 @@ from fusionq.ir.nodes import ArrayDecl, ArrayParam, Binary, Const, Expr, For, It
 from fusionq.ir.types import FLOAT16, INT64
 from fusionq.ir.walk import rewrite_body
 
+WARP = 32
+"""Lanes that access memory together."""
 PREFIX = "beside_"
 """How the names of the arrays begin in which a lane keeps what it stores."""
 
@@ -137,20 +139,30 @@ class VectorRows:
     """The type of indices."""
 
     def worth(self, vectors: RowVectors) -> str:
-        """The condition that a tile's rows have vectors for half of the lanes."""
+        """The condition that a tile's rows have vectors for half of the lanes, or for a warp where
+        the others can do other rows."""
         last = self.ndim - 1
-        return f"fq_last_{last} - fq_first_{last} >= {vectors.items * self.lanes // 2 - 1}"
+        fewest = self.lanes // 2 if last == 0 else self._fewest
+        return f"fq_last_{last} - fq_first_{last} >= {vectors.items * fewest - 1}"
+
+    @property
+    def _fewest(self) -> int:
+        """Lanes that do a row of several, at least: as many as access memory together."""
+        return min(WARP, self.lanes // 2)
 
     def lines(
         self, vectors: RowVectors, texts: Sequence[list[str]], inner: InnerPart | None
     ) -> list[str]:
         """The loops.  ``texts``: what is done for a work-item, for one vector, and for several if
         that is another."""
-        last, half = self.ndim - 1, self.lanes // 2
-        width = str(self.lanes)
-        if last > 0:
-            longer = f"fq_last_{last} - fq_first_{last} >= {vectors.items * half}"
-            width = f"{longer} ? {self.lanes} : {half}"
+        last = self.ndim - 1
+        lanes = self._fewest if last > 0 else self.lanes
+        shorter: list[str] = []
+        while lanes < self.lanes:  # twice as many do a row that has vectors for more
+            short = f"fq_last_{last} - fq_first_{last} < {vectors.items * lanes}"
+            shorter.append(f"{short} ? {lanes} : ")
+            lanes *= 2
+        width = "".join(shorter) + str(lanes)
         lines = [
             f"const int fq_width = {width};",
             "const int fq_column = fq_lane & (fq_width - 1);",

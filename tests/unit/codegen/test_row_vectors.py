@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.codegen import row_vectors as row_vectors_module
 from fusionq.codegen.interior import parted
 from fusionq.codegen.row_vectors import RowVectors, row_vectors
 from tests.unit.codegen.host_dialect import COMPILER, HOST
@@ -120,6 +121,18 @@ def test_two_dimensions(tmp_path: Path, shape: tuple[int, int], row: int, used: 
     """Rows that fill all lanes and half of them; none where rows do not begin where vectors do, or
     are too short."""
     check(of_pairs(cross, shape), tmp_path, row, used)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler cc")
+@pytest.mark.parametrize(
+    ("row", "used"), [(16, True), (12, True), (8, True), (4, True), (6, False)]
+)
+def test_short_rows_are_done_side_by_side(
+    tmp_path: Path, row: int, used: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By as many lanes as have a vector each, down to those that access memory together."""
+    monkeypatch.setattr(row_vectors_module, "WARP", 1)
+    check(of_pairs(cross, (7, row)), tmp_path, row, used)
 
 
 @pytest.mark.skipif(COMPILER is None, reason="there is no C compiler cc")

@@ -14,6 +14,7 @@ from fusionq.megakernel.assignment import shares_of
 from fusionq.megakernel.schedule import make_schedule, pipelined
 from fusionq.megakernel.tiles import extents_of
 from fusionq.megakernel.tiling import Tiling, choose_tiling, spread
+from tests.unit.cuda.compile_only import TARGET
 from tests.unit.megakernel.cases import border_rows, bordered
 from tests.unit.megakernel.plans import persistent
 from tests.unit.targets import TWO_CORES
@@ -214,6 +215,38 @@ def test_workers_have_stages_of_as_much_work() -> None:
 def test_few_rows_are_taken_by_ticket() -> None:
     extents: Extents = ((40, 1 << 17),) * 8
     assert tiling_of(extents, workers=8).assignment == "tickets"
+
+
+H100 = replace(TARGET, resident_workers=528)
+"""With registers for half of the threads."""
+
+
+@pytest.mark.parametrize(
+    ("extents", "nbytes", "tile", "rows"),
+    [
+        ((256, 256, 256), 8, (1, 16, 256), 2),
+        ((254, 254, 254), 8, (1, 16, 254), 2),
+        ((512, 512, 512), 8, (1, 8, 512), 1),
+        ((16384, 16384), 16, (1, 4096), 5),
+        ((8192, 8192), 8, (1, 8192), 24),
+        ((1 << 26,), 8, (4096,), 49),
+    ],
+)
+def test_planes_are_cut_where_few_of_them_stay_in_the_cache_for_all(
+    extents: tuple[int, ...], nbytes: int, tile: tuple[int, ...], rows: int
+) -> None:
+    """Of whole planes 48 tiles were under way, and nine of ten workers waited."""
+    memory = nbytes * prod(extents)
+    tiling = choose_tiling((extents,) * 16, [nbytes] * 16, memory, True, H100)
+    assert tiling == Tiling((tile,) * 16, 16, "tickets", rows)
+
+
+def test_planes_of_stages_of_other_sizes_are_whole() -> None:
+    """A tile of one waits for about one of another, which cut in another way it would not."""
+    extents: Extents = ((4096, 16), (4096,), (4096, 16384))
+    tiles = choose_tiling(extents, [8] * 3, H100.held_bytes + 1, True, H100).tiles
+    assert len({tile[0] for tile in tiles}) == 1
+    assert [tile[1:] for tile in tiles] == [extent[1:] for extent in extents]
 
 
 def test_work_groups_side_by_side_leave_no_lanes_idle() -> None:
