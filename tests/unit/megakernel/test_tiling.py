@@ -222,23 +222,30 @@ H100 = replace(TARGET, resident_workers=528)
 
 
 @pytest.mark.parametrize(
-    ("extents", "nbytes", "tile", "rows"),
+    ("extents", "nbytes", "stages", "tile", "block", "rows"),
     [
-        ((256, 256, 256), 8, (1, 16, 256), 2),
-        ((254, 254, 254), 8, (1, 16, 254), 2),
-        ((512, 512, 512), 8, (1, 8, 512), 1),
-        ((16384, 16384), 16, (1, 4096), 5),
-        ((8192, 8192), 8, (1, 8192), 24),
-        ((1 << 26,), 8, (4096,), 49),
+        ((256, 256, 256), 8, 16, (1, 16, 256), 8, 4),
+        ((254, 254, 254), 8, 16, (1, 16, 254), 8, 4),
+        ((320, 320, 320), 16, 8, (1, 12, 320), 3, 3),
+        ((512, 512, 512), 8, 4, (1, 8, 512), 2, 4),
+        ((1024, 1024, 1024), 8, 4, (1, 4, 1024), 1, 1),
+        ((16384, 16384), 16, 8, (1, 4096), 8, 10),
+        ((8192, 8192), 8, 32, (1, 8192), 32, 10),
+        ((1 << 26,), 8, 32, (4096,), 32, 23),
     ],
 )
 def test_planes_are_cut_where_few_of_them_stay_in_the_cache_for_all(
-    extents: tuple[int, ...], nbytes: int, tile: tuple[int, ...], rows: int
+    extents: tuple[int, ...],
+    nbytes: int,
+    stages: int,
+    tile: tuple[int, ...],
+    block: int,
+    rows: int,
 ) -> None:
     """Of whole planes 48 tiles were under way, and nine of ten workers waited."""
     memory = nbytes * prod(extents)
-    tiling = choose_tiling((extents,) * 16, [nbytes] * 16, memory, True, H100)
-    assert tiling == Tiling((tile,) * 16, 16, "tickets", rows)
+    tiling = choose_tiling((extents,) * stages, [nbytes] * stages, memory, True, H100)
+    assert tiling == Tiling((tile,) * stages, block, "tickets", rows)
 
 
 def test_planes_of_stages_of_other_sizes_are_whole() -> None:
