@@ -27,7 +27,7 @@ from fusionq.codegen.precedence import (
     SUM,
     UNARY,
 )
-from fusionq.ir.functions import DEVICE_FUNCTIONS, FLOAT_FUNCTIONS, PREDICATES
+from fusionq.ir.functions import BIT_CAST, DEVICE_FUNCTIONS, FLOAT_FUNCTIONS, PREDICATES
 from fusionq.ir.interval_arithmetic import of_type, within
 from fusionq.ir.nodes import (
     ArrayParam,
@@ -448,6 +448,9 @@ class ExpressionPrinter:
             return self._helper(name, type, *expr.args)
         if name == "ldexp":
             return self._ldexp(*expr.args)
+        if name == BIT_CAST:
+            operand = f"({self.type_name(type)}){self._text(expr.args[0]).at(UNARY)}"
+            return Text(self._dialect.scalars.bit_cast(operand, expr.type), PRIMARY)
         if name in FLOAT_FUNCTIONS or name in PREDICATES:
             return self._function(name, type, expr.args)
         if name == "abs" and type.is_float:

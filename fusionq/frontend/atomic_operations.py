@@ -65,6 +65,8 @@ class AtomicOperations(LanguageArguments):
         array = self._atomic_array(arguments, node)
         index = arguments["index"]
         items = index.value.items if isinstance(index.value, TupleValue) else (index.value,)
+        if isinstance(index.value, TupleValue) and index.value.is_list:
+            self.fail(index.node, "a list is no index", "Give a tuple of a number a dimension.")
         nodes = [index.node] * len(items)
         scalars = [self.scalar(item, index.node) for item in items]
         element = self.indexed(array, scalars, nodes, node)

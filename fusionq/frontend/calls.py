@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from fusionq.frontend.callees import Callee
 from fusionq.frontend.captures import MISSING
 from fusionq.frontend.complex_numbers import Element, complex_type
 from fusionq.frontend.function_handlers import convert_number
@@ -23,7 +24,13 @@ from fusionq.frontend.item_queries import (
     linear_range,
     sub_group_query,
 )
+from fusionq.frontend.number_methods import NUMBER_METHODS
 from fusionq.frontend.refused import REFUSED_BUILTINS, instead_of
+from fusionq.frontend.sequence_functions import (
+    SEQUENCE_BODIES,
+    is_sequence_function,
+    with_items,
+)
 from fusionq.frontend.typing_rules import named_type
 from fusionq.frontend.values import (
     ArrayValue,
@@ -39,12 +46,13 @@ from fusionq.frontend.values import (
     TupleValue,
     Value,
     describe,
+    has_fields,
     is_array,
     is_complex,
 )
 from fusionq.frontend.written_functions import call_written_function
 from fusionq.ir.nodes import ItemQuery
-from fusionq.ir.types import INT64, WEAK_INT, ScalarType
+from fusionq.ir.types import INT64, WEAK_FLOAT, WEAK_INT, ScalarType
 
 
 def _is_elementwise(obj: object) -> bool:
@@ -62,6 +70,9 @@ class Calls(GroupOperations):
         named_attribute = self._getattr(node)
         if named_attribute is not None:
             return self.attribute(named_attribute)
+        of_number = self._number_method(node)
+        if of_number is not None:
+            return of_number
         callee = self.value(node.func)
         if isinstance(callee, ObjectValue):
             self._refuse_builtin(callee.object, node)
@@ -110,6 +121,19 @@ class Calls(GroupOperations):
             self.fail(node, f"{describe(callee)} cannot be called", hint)
         return self.object_call(callee.object, positional, node)
 
+    def _number_method(self, node: ast.Call) -> Scalar | None:
+        """``x.view(np.uint32)`` and ``x.astype(np.float64)`` of a number; None for other calls."""
+        function = node.func
+        if not isinstance(function, ast.Attribute) or function.attr not in NUMBER_METHODS:
+            return None
+        owner = self.value(function.value) if self.static(function) is MISSING else None
+        if not isinstance(owner, (Runtime, Constant)):
+            return None
+        if len(node.args) != 1 or node.keywords:
+            self.fail(node, f"{function.attr} takes a type", f"Write {function.attr}(np.float32).")
+        obj = self.value(node.args[0])
+        return NUMBER_METHODS[function.attr](self, owner, obj, node)
+
     def _getattr(self, node: ast.Call) -> ast.Attribute | None:
         """``getattr(x, name)`` with a known name as ``x.name``; None for another call."""
         if len(node.args) != 2 or node.keywords or self.static(node.func) is not getattr:
@@ -131,6 +155,8 @@ class Calls(GroupOperations):
         """A call of a type, of a function of the table, or an error."""
         name = ast.unparse(node.func)
         scalar = named_type(obj)
+        if is_sequence_function(obj) and len(arguments) == 1:
+            return self._of_sequence(obj, arguments[0], node)
         if any(map(is_array, arguments)) and _is_elementwise(obj):
             return self.elementwise(partial(self.function_of, obj, node=node), arguments, node)
         if obj is complex or complex_type(obj) is not None:
@@ -147,6 +173,9 @@ class Calls(GroupOperations):
         if scalar is not None:
             if len(arguments) != 1:
                 self.fail(node, f"{name} takes one number", "Write the number to convert.")
+            text = arguments[0].object if isinstance(arguments[0], ObjectValue) else None
+            if isinstance(text, str) and scalar.is_float:  # float("inf")
+                return self.retyped(self._number_written(text, node), scalar, node)
             if is_array(arguments[0]) and not scalar.weak:
                 return self.elementwise(
                     lambda number: self._as_type(scalar, number, node), arguments, node
@@ -160,6 +189,28 @@ class Calls(GroupOperations):
         if written is not None:
             return written
         return self.function_of(obj, *arguments, node=node)
+
+    def _of_sequence(self, obj: object, value: Value, node: ast.Call) -> Value:
+        """``sum``, ``min``, ``max``, ``any`` and ``all`` of a tuple or of a row."""
+        if isinstance(value, TupleValue) and obj in (min, max) and value.items:
+            if not value.items[1:]:
+                return value.items[0]
+            return self.function_of(obj, *value.items, node=with_items(node, len(value.items)))
+        of_row = isinstance(value, ArrayValue) and value.ndim == 1 and not has_fields(value)
+        if not of_row and not (isinstance(value, TupleValue) and obj not in (min, max)):
+            self.fail(
+                node,
+                f"{ast.unparse(node.func)} of {describe(value)}",
+                "It takes a tuple or a row, e.g. a[i]; else combine numbers in a for loop.",
+            )
+        return self.inline(Callee(SEQUENCE_BODIES[obj]), [value], {}, node)
+
+    def _number_written(self, text: str, node: ast.Call) -> Constant:
+        """``float("inf")``."""
+        try:
+            return Constant(WEAK_FLOAT, float(text))
+        except ValueError:
+            self.fail(node, f"{text!r} is no number", 'Write one, e.g. float("inf").')
 
     def _as_type(self, scalar: ScalarType, number: Element, node: ast.Call) -> Scalar:
         if isinstance(number, ComplexValue):

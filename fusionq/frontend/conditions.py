@@ -65,9 +65,21 @@ class Conditions(ComplexNumbers):
             found = self._membership(node, left.object, right)
             if found is not None:
                 return found
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+            is_none = [isinstance(v, ObjectValue) and v.object is None for v in (left, right)]
+            if any(is_none):
+                return Constant(WEAK_BOOL, all(is_none) == isinstance(node.ops[0], ast.Is))
+        among = len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn))
+        if among and isinstance(right, TupleValue):
+            return self._among(node, left, right)
         for op in node.ops:
             if type(op) not in COMPARE_OPERATORS:
-                self.fail(node, "'is' and 'in' are not supported", "Compare with == or !=.")
+                self.fail(
+                    node,
+                    f"{ast.unparse(node)}: 'is' compares with None and members of enumerations, "
+                    "'in' looks into tuples",
+                    "Compare numbers with == or !=.",
+                )
         if len(node.ops) == 1 and any(is_array(v) or is_complex(v) for v in (left, right)):
             meaning = partial(self.compared, COMPARE_OPERATORS[type(node.ops[0])], node=node)
             return self.elementwise(meaning, [left, right], node)
@@ -89,6 +101,15 @@ class Conditions(ComplexNumbers):
             return self.comparison_chain(node, position + 1, b, c)
 
         return self.logical("and", first, rest, node)
+
+    def _among(self, node: ast.Compare, left: Value, items: TupleValue) -> Scalar:
+        """``x in (1, 2, 4)`` and ``x not in …`` of numbers: whether one of them equals it."""
+        number = self.spilled(self.scalar(left, node.left), "member", node.left)
+        found: Scalar = Constant(WEAK_BOOL, False)
+        for item in items.items:
+            equal = self.compare("eq", number, self.scalar(item, node.comparators[0]), node)
+            found = self.logical("or", found, partial(_itself, equal), node)
+        return self.unary("not", found, node) if isinstance(node.ops[0], ast.NotIn) else found
 
     def _membership(self, node: ast.Compare, obj: object, items: TupleValue) -> Constant | None:
         """``mode in ("fast", "slow")`` and its like, at compile time; None for what is no such."""
@@ -226,3 +247,7 @@ class Conditions(ComplexNumbers):
             result = assigned(a, b)
         self.block.append(DraftIf(cond.expr, then_block, orelse_block, span))
         return result
+
+
+def _itself(value: Scalar) -> Scalar:
+    return value

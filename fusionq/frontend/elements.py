@@ -72,7 +72,16 @@ class Elements(Fields):
 
     # -------------------------------------------------------------------- tuples
     def item(self, owner: TupleValue, node: ast.Subscript) -> Value:
-        """An item of a tuple; of a table of numbers where the index is not known."""
+        """An item or a part of a tuple; of a table of numbers where the index is not known."""
+        if isinstance(node.slice, ast.Slice):
+            written = (node.slice.lower, node.slice.upper, node.slice.step)
+            bounds = [
+                None if b is None else self.integer_constant(self.value(b), b, "a bound")
+                for b in written
+            ]
+            if bounds[2] == 0:
+                self.fail(node, "the step of a slice is 0", "Give another one.")
+            return TupleValue(owner.items[slice(*bounds)], is_list=owner.is_list)
         index = self.value(node.slice)
         name = node.value.id if isinstance(node.value, ast.Name) else "table"
         table = self.table_of(owner, name) if isinstance(index, Runtime) else None
@@ -147,6 +156,12 @@ class Elements(Fields):
         if any(isinstance(n, ast.Slice) for n in nodes):
             return self.sliced(owner, nodes, node)
         values = self.in_order(nodes, self.value)
+        if any(isinstance(value, TupleValue) and value.is_list for value in values):
+            self.fail(
+                node,
+                "lists are no indices: NumPy takes the elements that they name",
+                "Index with numbers, or with a tuple of them, one for each dimension.",
+            )
         if len(values) == 1 and isinstance(values[0], TupleValue):
             nodes, values = nodes * len(values[0].items), list(values[0].items)
         scalars = [self.scalar(v, n) for v, n in zip(values, nodes, strict=True)]

@@ -81,8 +81,9 @@ class Expressions(RecordAssignments):
                 return self.logical_operation(node, self.bool_operand)
             case ast.IfExp():
                 return self.conditional(node)
-            case ast.Tuple():
-                return TupleValue(tuple(self.with_items(node.elts, self.value)[1]))
+            case ast.Tuple() | ast.List():
+                items = tuple(self.with_items(node.elts, self.value)[1])
+                return TupleValue(items, is_list=isinstance(node, ast.List))
             case ast.Call():
                 return self.call(node)
         self.refuse(node)

@@ -42,11 +42,12 @@ from fusionq.ir.types import BOOL, INT64, WEAK_INT
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """What a loop goes over in turn: ``count`` values, of which ``item`` gives the one of a number
-    from 0 on."""
+    """What a loop goes over in turn: ``count`` values, none where that is negative, of which
+    ``item`` gives the one of a number from 0 on; ``known``: all of a range of constants."""
 
     count: Scalar
     item: Callable[[Scalar], Value]
+    known: range | None = None
 
 
 class Loops(ControlFlow):
@@ -69,13 +70,16 @@ class Loops(ControlFlow):
         """The element, or the part of the array, that the indices denote now."""
 
     def for_loop(self, node: ast.For) -> None:
-        if node.orelse:
-            self.fail(node.orelse[0], "for … else is not supported", "Set a flag before break.")
         if isinstance(node.iter, ast.Call) and self._called(node.iter) is range:
             if not isinstance(node.target, ast.Name):
                 self.fail(node.target, "range gives one variable", "Write 'for k in range(…)'.")
             name = node.target.id
             self._over_range(node, name, self.range_bounds(node.iter), _itself)
+            return
+        named = isinstance(node.target, ast.Name)
+        backward = self._range_backward(node.iter) if named else None
+        if backward is not None and isinstance(node.target, ast.Name):
+            self._over_range(node, node.target.id, backward, _itself)
             return
         items = self._iterated(node.iter)
         if isinstance(items, Items):
@@ -160,8 +164,9 @@ class Loops(ControlFlow):
     # ----------------------------------------------------------------- what is gone over
     def _iterated(self, node: ast.expr) -> TupleValue | Items | Value:
         """What a loop goes over: a tuple, the elements or parts of an array, or what is neither.
-        ``enumerate``, ``zip`` and ``reversed`` of tuples are tuples, of arrays they have items."""
-        values = iter(self.in_order(list(self._gone_over(node)), self.value))
+        ``enumerate``, ``zip`` and ``reversed`` of tuples are tuples, of arrays and ranges they have
+        items."""
+        values = iter(self.in_order(list(self._gone_over(node)), self._source))
         return self._combined(node, values)
 
     def _gone_over(self, node: ast.expr) -> Iterator[ast.expr]:
@@ -171,7 +176,7 @@ class Loops(ControlFlow):
                 name = ast.unparse(node.func)
                 self.fail(
                     node,
-                    f"{name} takes tuples and arrays only in a kernel",
+                    f"{name} takes tuples, arrays and ranges only in a kernel",
                     "Leave other arguments out.",
                 )
             for argument in node.args:
@@ -183,11 +188,15 @@ class Loops(ControlFlow):
         function = self._called(node) if isinstance(node, ast.Call) else None
         if function not in (enumerate, zip, reversed):
             value = next(values)
+            if function is range and isinstance(value, TupleValue):
+                return self._numbers_in_turn(value, node)
             if isinstance(value, ArrayValue) and value.ndim:
                 return self._elements_in_turn(value, node)
             return value
         assert isinstance(node, ast.Call)
         parts = [self._combined(argument, values) for argument in node.args]
+        if any(isinstance(part, TupleValue) for part in parts):
+            parts = [_as_tuple(part) for part in parts]
         arrays = [part for part in parts if isinstance(part, Items)]
         tuples = [part.items for part in parts if isinstance(part, TupleValue)]
         if max(len(arrays), len(tuples)) < len(parts):
@@ -195,7 +204,8 @@ class Loops(ControlFlow):
             over = f"over {describe(found[0])}" if found else "over both together"
             self.fail(
                 node,
-                f"{ast.unparse(node.func)} goes over tuples or arrays in a kernel, not {over}",
+                f"{ast.unparse(node.func)} goes over tuples, or over arrays and ranges, in a "
+                f"kernel, not {over}",
                 "Write 'for k in range(n)', and index with k.",
             )
         if arrays:
@@ -208,6 +218,66 @@ class Loops(ControlFlow):
         pairs = zip(numbers, tuples[0], strict=True)
         return TupleValue(tuple(TupleValue(pair) for pair in pairs))
 
+    def _source(self, node: ast.expr) -> Value:
+        """An expression's value; a range's start, stop and step."""
+        if isinstance(node, ast.Call) and self._called(node) is range:
+            bounds = self.range_bounds(node)
+            return TupleValue(tuple(Runtime(WEAK_INT, bound) for bound in bounds))
+        return self.value(node)
+
+    def _known_step(self, step: Expr, node: ast.expr) -> int:
+        if isinstance(step, Const):
+            return int(step.value)
+        self.fail(
+            node,
+            "enumerate, zip and reversed of a range whose step is not known",
+            "Give a constant step, or write 'for k in range(…)' and compute the others of k.",
+        )
+
+    def _range_backward(self, node: ast.expr) -> tuple[Expr, Expr, Expr] | None:
+        """The bounds of the range that ``reversed(range(…))`` goes over; None for what is none."""
+        if not (isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords):
+            return None
+        (inner,) = node.args
+        if not (isinstance(inner, ast.Call) and self._called(node) is reversed):
+            return None
+        if self._called(inner) is not range:
+            return None
+        start, stop, step = self.range_bounds(inner)
+        known = _iterations(start, stop, step)
+        if known is not None:
+            back = known[::-1]
+            bounds = (Const(INT64, n) for n in (back.start, back.stop, back.step))
+            return next(bounds), next(bounds), next(bounds)
+        by = self._known_step(step, node)
+        first = Constant(WEAK_INT, by)
+        begin = _number(start)
+        count = self._count(start, stop, by, node)
+        whole = self.binary("mul", self.binary("sub", count, _ONE, node), first, node)
+        last = self.binary("add", begin, whole, node)
+        end = self.binary("sub", begin, first, node)
+        return self.convert(last, INT64, node), self.convert(end, INT64, node), Const(INT64, -by)
+
+    def _count(self, start: Expr, stop: Expr, step: int, node: ast.expr) -> Scalar:
+        """How many numbers a range has; 0 or less where it has none."""
+        first, last = (start, stop) if step > 0 else (stop, start)
+        length = self.binary("sub", _number(last), _number(first), node)
+        if abs(step) == 1:
+            return length
+        further = self.binary("add", length, Constant(WEAK_INT, abs(step) - 1), node)
+        return self.binary("floordiv", further, Constant(WEAK_INT, abs(step)), node)
+
+    def _numbers_in_turn(self, bounds: TupleValue, node: ast.expr) -> Items:
+        """The numbers of a range."""
+        start, stop, step = (self.convert(self.scalar(b, node), INT64, node) for b in bounds.items)
+        by = self._known_step(step, node)
+
+        def item(number: Scalar) -> Value:
+            further = self.binary("mul", number, Constant(WEAK_INT, by), node)
+            return self.binary("add", _number(start), further, node)
+
+        return Items(self._count(start, stop, by, node), item, _iterations(start, stop, step))
+
     def _elements_in_turn(self, array: ArrayValue, node: ast.expr) -> Items:
         """An array's elements or, of more dimensions, its parts ``a[0]``, ``a[1]``, …"""
         part = self.fixed_element(array, node)
@@ -218,7 +288,7 @@ class Loops(ControlFlow):
         return Items(self.extents(part)[0], item)
 
     def _arrays_combined(self, function: object, arrays: Sequence[Items], node: ast.expr) -> Items:
-        """``enumerate``, ``zip`` or ``reversed`` of arrays."""
+        """``enumerate``, ``zip`` or ``reversed`` of arrays and ranges."""
         first = arrays[0]
         if function is zip:
             count = first.count
@@ -296,8 +366,6 @@ class Loops(ControlFlow):
         return bounds[0], bounds[1], bounds[2]
 
     def while_loop(self, node: ast.While) -> None:
-        if node.orelse:
-            self.fail(node.orelse[0], "while … else is not supported", "Set a flag before break.")
         span = self.span(node)
 
         def lower() -> LoopExit | None:
@@ -329,3 +397,20 @@ def _iterations(start: Expr, stop: Expr, step: Expr) -> range | None:
 
 def _itself(value: Value) -> Value:
     return value
+
+
+_ONE = Constant(WEAK_INT, 1)
+
+
+def _number(bound: Expr) -> Scalar:
+    """A bound of a range as a number."""
+    if isinstance(bound, Const):
+        return Constant(WEAK_INT, int(bound.value))
+    return Runtime(WEAK_INT, bound)
+
+
+def _as_tuple(part: TupleValue | Items | Value) -> TupleValue | Items | Value:
+    """A short range of constants as a tuple, anything else as it is."""
+    if isinstance(part, Items) and part.known is not None and not part.known[MOST_UNROLLED:]:
+        return TupleValue(tuple(Constant(WEAK_INT, number) for number in part.known))
+    return part

@@ -41,7 +41,7 @@ from fusionq.ir.nodes import (
     UnaryOp,
 )
 from fusionq.ir.python_text import constructor
-from fusionq.ir.types import BOOL, INT64, UINT64, WEAK_INT, ScalarType
+from fusionq.ir.types import BOOL, FLOAT32, FLOAT64, INT64, UINT64, WEAK_INT, ScalarType
 from fusionq.language.casts import integer_limits
 
 BINARY_OPERATORS: dict[type[ast.operator], BinaryOp] = {
@@ -121,6 +121,10 @@ class Operators(FunctionState):
             b = self._natural_exponent(b, node)
         lhs = self.convert(a, common.strong, node)
         rhs = self.convert(b, common.strong, node)
+        whole = _whole_exponent(op, rhs)
+        if whole is not None:
+            base = Runtime(common, self.spilled_expr(lhs, "base", node))
+            return Runtime(common, _product(base.expr, whole))
         return Runtime(common, Binary(common.strong, op, lhs, rhs))
 
     def _of_integers(
@@ -309,3 +313,30 @@ def as_number(value: object) -> Number:
     if isinstance(value, (np.generic, bool)):
         return cast(Number, value)
     return int(value) if isinstance(value, int) else cast(float, value)
+
+
+_MOST_FACTORS = 8
+"""Of powers that are written as products, which are half a unit in the last place off for each
+multiplication, or a little more; a device's ``pow`` may be 16 off (OpenCL C 3.0, table 65)."""
+
+
+def _whole_exponent(op: BinaryOp, exponent: Expr) -> int | None:
+    """The exponent of a power of a float32 or float64 that is a product of 3 or more factors: by a
+    constant whole number, so that each device computes the same, in a tenth of the time."""
+    if op != "pow" or exponent.type not in (FLOAT32, FLOAT64) or not isinstance(exponent, Const):
+        return None
+    value = float(exponent.value)
+    return int(value) if value.is_integer() and 3 <= value <= _MOST_FACTORS else None
+
+
+def _product(base: Expr, exponent: int) -> Expr:
+    """``base`` to the ``exponent``, by squares (Knuth, The Art of Computer Programming, 4.6.3)."""
+    square, result = base, None
+    while True:
+        if exponent & 1:
+            result = square if result is None else Binary(base.type, "mul", result, square)
+        exponent >>= 1
+        if not exponent:
+            assert result is not None
+            return result
+        square = Binary(base.type, "mul", square, square)

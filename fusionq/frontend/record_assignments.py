@@ -42,7 +42,8 @@ class RecordAssignments(VectorLowering):
         dtype = target.type.dtype
         assert isinstance(dtype, RecordType)
         fields = dtype.fields
-        if not isinstance(value, TupleValue) or len(value.items) != len(fields):
+        is_row = isinstance(value, TupleValue) and not value.is_list
+        if not is_row or not isinstance(value, TupleValue) or len(value.items) != len(fields):
             self.fail(
                 node,
                 f"{describe(value)} for a record of {len(fields)} fields, "

@@ -30,7 +30,6 @@ REFUSED_SYNTAX: dict[type[ast.AST], tuple[str, str]] = {
     ast.ImportFrom: ("import inside a kernel is not supported", "Import at the top of the file."),
     ast.JoinedStr: ("strings are not supported", "Kernels compute with numbers."),
     ast.Lambda: ("lambda is not supported", "Define a function outside; calls are inlined."),
-    ast.List: ("lists are not supported", "Use a tuple, or an array argument."),
     ast.ListComp: ("comprehensions are not supported", "Use a for loop over range(…)."),
     ast.Match: ("match is not supported", "Use if and elif."),
     ast.NamedExpr: (":= is not supported", "Assign in a statement of its own."),
@@ -55,9 +54,6 @@ REFUSED_BUILTINS: dict[str, str] = {
     "enumerate": "Use it as 'for k, x in enumerate(…)' of a tuple, or index with k of a range.",
     "zip": "Use it as 'for x, y in zip(…)' of tuples, or index with k of a range.",
     "reversed": "Use it as 'for x in reversed(…)' of a tuple, or a range with a negative step.",
-    "sum": "Add up in a for loop.",
-    "any": "Test in a for loop.",
-    "all": "Test in a for loop.",
 }
 
 COMBINE = (

@@ -13,6 +13,7 @@ from types import CodeType, FunctionType
 from fusionq.base.errors import KernelLanguageError
 from fusionq.base.frozen import dataclass
 from fusionq.base.span import Span
+from fusionq.frontend.loop_else import without_else
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,7 @@ def function_source(function: FunctionType) -> FunctionSource:
     if not isinstance(tree, ast.FunctionDef) or tree.name != code.co_name:
         raise _changed(function, where)
     tree.decorator_list = []
+    without_else(tree)
     own = tuple(lines[: (tree.end_lineno or first_line) - first_line + 1])
     return FunctionSource(function, tree, code.co_filename, own, first_line)
 

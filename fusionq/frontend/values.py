@@ -187,10 +187,12 @@ class MethodValue:
 
 @dataclass(frozen=True, slots=True)
 class TupleValue:
-    """A tuple of fixed length; ``names``: its fields' names, if it is a named one."""
+    """A tuple of fixed length; ``names``: its fields' names, if it is a named one.  ``is_list``: it
+    was written as a list, which nothing changes."""
 
     items: tuple[Value, ...]
     names: tuple[str, ...] = ()
+    is_list: bool = False
 
     def field(self, name: str) -> Value | None:
         """The item of this name; None if there is none."""
@@ -298,7 +300,7 @@ def describe(value: Value) -> str:
         case MethodValue():
             return f"the method {value.name}"
         case TupleValue():
-            return f"a tuple of {len(value.items)}"
+            return f"a {'list' if value.is_list else 'tuple'} of {len(value.items)}"
         case ObjectValue(object=str() as text):
             return f"the string {text!r}"
         case ObjectValue():

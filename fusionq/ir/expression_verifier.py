@@ -7,6 +7,7 @@ from typing import NoReturn
 from fusionq.base.errors import FusionqError
 from fusionq.base.span import NO_SPAN
 from fusionq.ir.functions import (
+    BIT_CAST,
     DEVICE_FUNCTIONS,
     FLOAT_FUNCTIONS,
     INTEGER_FUNCTIONS,
@@ -230,6 +231,9 @@ class ExpressionVerifier:
         elif name == "ldexp":
             operands = [arg.type for arg in call.args]
             arity, right = 2, call.type.is_float and operands == [call.type, INT32]
+        elif name == BIT_CAST:
+            arity, right = 1, {t.bits for t in types} == {call.type.bits}
+            right = right and not (call.type.is_bool or BOOL in types or call.type == BFLOAT16)
         elif name in INTEGER_FUNCTIONS:
             arity, right = INTEGER_FUNCTIONS[name], types == {call.type} and call.type.is_integer
         elif name in PREDICATES:

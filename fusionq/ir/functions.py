@@ -21,6 +21,10 @@ FLOAT_FUNCTIONS: dict[str, int] = {
 ``cospi``, ``sinpi`` and ``fma`` those of ``language.math_functions``.  ``ldexp`` is beside them,
 of a floating type and an int32."""
 
+BIT_CAST = "bit_cast"
+"""The bits of a number as one of another type that has as many (``numpy.generic.view``), an integer
+or a floating one."""
+
 INTEGER_FUNCTIONS: dict[str, int] = {"clz": 1, "popcount": 1}
 """Of ``language.math_functions``; they keep their integer type."""
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from math import prod
 from typing import Any
 
-from fusionq.ir.functions import DEVICE_FUNCTIONS
+from fusionq.ir.functions import BIT_CAST, DEVICE_FUNCTIONS
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
@@ -160,6 +160,10 @@ class _Printer(PythonPrinter):
         return Text(f"{constructor(cast.type)}({value})", PRIMARY)
 
     def call(self, call: Call) -> Text:
+        if call.function == BIT_CAST:
+            (operand,) = call.args
+            number = f"{constructor(operand.type)}({self.value(operand)})"
+            return Text(f"{number}.view({constructor(call.type)})", PRIMARY)
         default = call.function if call.function in DEVICE_FUNCTIONS else f"np.{call.function}"
         name = _PYTHON_FUNCTIONS.get(call.function, default)
         if len(call.args) == 2:

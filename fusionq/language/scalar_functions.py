@@ -111,6 +111,8 @@ def _typed_choice(
     replaces: Callable[[Any, Any], Any],
 ) -> Callable[..., Any]:
     def function(*values: Any) -> Any:
+        if not values[1:]:
+            values = tuple(values[0])
         chosen = values[0]
         for value in values[1:]:
             if replaces(value, chosen):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from fusionq.backends.base import Backend
+from fusionq.ir.functions import BIT_CAST
 from fusionq.ir.nodes import (
     ArrayParam,
     Binary,
@@ -38,6 +39,7 @@ ORDER = {"minimum": np.minimum, "maximum": np.maximum, "fmin": np.fmin, "fmax": 
          "pymin": lambda a, b: np.where(b < a, b, a),
          "pymax": lambda a, b: np.where(b > a, b, a)}  # fmt: skip
 
+UNSIGNED = {t.bits: t for t in SCALAR_TYPES.values() if t.kind == "u"}
 Function = Callable[..., Any]
 
 
@@ -264,6 +266,27 @@ def test_comparisons(backend: Backend) -> None:
         x, y = table.load("a"), table.load("b")
         chosen = Select(type, less(x, y), x, y)
         table.rows["select"] = chosen, lambda a, b: np.where(a < b, a, b)
+        tables.append(table)
+    check(backend, tables)
+
+
+def test_the_same_bits_as_another_type(backend: Backend) -> None:
+    """NaN apart, whose bits are no part of its value."""
+    tables = []
+    for type in types_of(backend, "iuf"):
+        drawn = next(random_bits(backend, type, 2_000))
+        values = np.concatenate([edge_values(type), drawn])
+        table = Table(type, {"a": values[values == values]})
+        for other in types_of(backend, "iuf"):
+            if other.bits == type.bits:
+                there = Call(other, BIT_CAST, (table.load("a"),))
+                table.rows[f"as {other}"] = there, lambda a, o=other: a.view(o.dtype)
+                if not other.is_float:  # a sum of narrow integers is wider in C
+                    back = Binary(other, "add", there, const(1, other))
+                    table.rows[f"as {other} and back"] = (
+                        Call(UNSIGNED[type.bits], BIT_CAST, (back,)),
+                        lambda a, o=other: (a.view(o.dtype) + o.dtype.type(1)).view(f"u{o.nbytes}"),
+                    )
         tables.append(table)
     check(backend, tables)
 

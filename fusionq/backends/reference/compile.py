@@ -309,6 +309,9 @@ class _Compiler:
                 return f"({then} if {self._expr(expr.cond)} else {orelse})"
             case Cast():
                 return self._cast(expr)
+            case Call(function="bit_cast", args=(operand,)):
+                dtype = self._object(expr.type.dtype)
+                return f"{self._expr(operand)}.view({dtype})"
             case Call():
                 return f"call_{expr.function}({', '.join(map(self._expr, expr.args))})"
 

@@ -183,6 +183,9 @@ class CudaScalars(OwnOperators):
             return f"__popcll({word})"
         return f"(__clzll({word}) - {64 - type.bits})"
 
+    def bit_cast(self, value: str, target: ScalarType) -> str:
+        return f"__builtin_bit_cast({TYPE_NAMES[target.name]}, {value})"
+
     def argument(self, value: str, source: ScalarType, target: ScalarType) -> str:
         return value if source == target else f"({TYPE_NAMES[target.name]}){value}"
 

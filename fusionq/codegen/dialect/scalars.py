@@ -115,6 +115,9 @@ class Scalars(Protocol):
     def bits(self, function: str, type: ScalarType, value: str) -> str:
         """``popcount`` or ``clz`` of ``value``, an identifier of an integer type."""
 
+    def bit_cast(self, value: str, target: ScalarType) -> str:
+        """The bits of ``value``, whose type has as many as ``target``, as a ``target``."""
+
     def hidden(self, value: str, type: ScalarType) -> str:
         """``value``, of a floating type, whose bits ``fq_zero`` was added to: of what operation it
         is the result, or which constant, the compiler does not see."""

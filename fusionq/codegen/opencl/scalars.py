@@ -128,6 +128,9 @@ class OpenCLScalars:
     def bits(self, function: str, type: ScalarType, value: str) -> str:
         return f"{function}({value})"
 
+    def bit_cast(self, value: str, target: ScalarType) -> str:
+        return f"as_{TYPE_NAMES[target.name]}({value})"
+
     def argument(self, value: str, source: ScalarType, target: ScalarType) -> str:
         return value
 

@@ -13,7 +13,7 @@ from fusionq.codegen.array_access import Memory
 from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.names import Names
 from fusionq.dpex.backend.helpers import PythonHelpers, stored_name
-from fusionq.ir.functions import FLOAT_FUNCTIONS, INTEGER_FUNCTIONS
+from fusionq.ir.functions import BIT_CAST, FLOAT_FUNCTIONS, INTEGER_FUNCTIONS
 from fusionq.ir.nodes import (
     ArrayDecl,
     Assign,
@@ -237,7 +237,7 @@ class NumbaPrinter(PythonPrinter):
         if not call.args:
             raise DeviceError(f"it asks for {call.function!r}, which numba-dpex cannot")
         name, type = call.function, call.args[0].type
-        if name == "ldexp" or name in INTEGER_FUNCTIONS:
+        if name in ("ldexp", BIT_CAST) or name in INTEGER_FUNCTIONS:
             raise DeviceError(f"it calls {name!r}, which numba-dpex does not have")
         if name == "isnan":
             value = self.text(call.args[0]).at(BIT_OR)

@@ -222,6 +222,9 @@ class _Scalars(OwnOperators):
     def bits(self, function: str, type: ScalarType, value: str) -> str:
         return f"host_{function}({value})"
 
+    def bit_cast(self, value: str, target: ScalarType) -> str:
+        return f"__builtin_bit_cast({self.type_name(target)}, {value})"
+
     def argument(self, value: str, source: ScalarType, target: ScalarType) -> str:
         return value
 

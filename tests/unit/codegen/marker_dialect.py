@@ -109,6 +109,9 @@ class MarkerScalars(OwnOperators):
     def bits(self, function: str, type: ScalarType, value: str) -> str:
         return f"BITS_{function.upper()}({value})"
 
+    def bit_cast(self, value: str, target: ScalarType) -> str:
+        return f"BITS_AS_{target.name.upper()}({value})"
+
     def argument(self, value: str, source: ScalarType, target: ScalarType) -> str:
         return f"AS_{target.name.upper()}({value})"
 

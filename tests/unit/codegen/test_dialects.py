@@ -16,7 +16,13 @@ from fusionq.codegen import queue_layout as q
 from fusionq.codegen.kernel_source import generate
 from fusionq.codegen.opencl import OPENCL_C
 from fusionq.codegen.opencl.reserved import RESERVED
-from fusionq.ir.functions import DEVICE_FUNCTIONS, FLOAT_FUNCTIONS, INTEGER_FUNCTIONS, PREDICATES
+from fusionq.ir.functions import (
+    BIT_CAST,
+    DEVICE_FUNCTIONS,
+    FLOAT_FUNCTIONS,
+    INTEGER_FUNCTIONS,
+    PREDICATES,
+)
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
@@ -161,6 +167,9 @@ def _values() -> Iterator[Expr]:
     for type in SCALAR_TYPES.values():
         element = Load(type, f"a_{type.name}", (ID,))
         yield from (Cast(other, element) for other in SCALAR_TYPES.values())
+        alike = [t for t in SCALAR_TYPES.values() if t.bits == type.bits and not t.is_bool]
+        if not type.is_bool:
+            yield from (Call(other, BIT_CAST, (element,)) for other in alike)
         yield Param(type, f"s_{type.name}")
     for type in INTEGERS:
         element = Load(type, f"a_{type.name}", (ID,))

@@ -195,7 +195,7 @@ REFUSED = [
     ("p[i].v[3] = 1", "the index 3 is outside"),
     ("fq.AtomicRef(p, i).fetch_add(1)", "there are no atomic operations on record"),
     ("r = p[i] if n > 2 else q[i]", "not a record"),
-    ("out[i] = p[['x', 'tag']]", "lists are not supported"),
+    ("out[i] = p[['x', 'tag']]", "lists are no indices"),
 ]
 
 

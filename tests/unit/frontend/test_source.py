@@ -193,12 +193,12 @@ def test_constants_of_lambdas_are_told_apart_by_their_bits():
 
 
 def test_what_a_lambda_may_not_do_is_refused_where_it_stands():
-    bad = define("bad = lambda x: [x]\n\ndef k(item, a):\n    a[0] = bad(a[0])\n")
+    bad = define("bad = lambda x: {x}\n\ndef k(item, a):\n    a[0] = bad(a[0])\n")
     with pytest.raises(KernelLanguageError) as error:
         specialised(bad, 1, np.zeros(1))
     lines = str(error.value).splitlines()
-    assert lines[0].endswith(":1: in 'lambda_': lists are not supported")
-    assert lines[1].index("[x]") == lines[2].index("^")
+    assert lines[0].endswith(":1: in 'lambda_': sets are not supported")
+    assert lines[1].index("{x}") == lines[2].index("^")
     assert "called at" in lines[4]
 
 
