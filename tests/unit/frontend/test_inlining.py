@@ -229,7 +229,7 @@ def starred(*values):
 
 
 def bad_inside(value):
-    return [value]
+    return {value}
 
 
 @kernel
@@ -252,7 +252,7 @@ no_source = eval("lambda v: v")
         ("clamp(1, 2, 3)", "takes 2 arguments, not 3", "value, low"),
         ("clamp(1, value=2)", "cannot take the keyword argument 'value'", "once"),
         ("clamp(1, width=2)", "cannot take the keyword argument 'width'", "value, low, high"),
-        ("bad_inside(1)", "lists are not supported", "called at <test"),
+        ("bad_inside(1)", "sets are not supported", "called at <test"),
         ("other_kernel(item, x)", "is a kernel; only plain functions", "without the decorator"),
         ("no_source(1)", "the source of '<lambda>' cannot be had", "called at <test"),
         ("HUGE[0]", "HUGE is an array from outside the kernel", "argument"),
