@@ -203,7 +203,7 @@ class Background:
         try:
             with _vfork():
                 process = subprocess.Popen(
-                    [sys.executable, "-I", "-c", _START],
+                    [sys.executable, "-I", *_bytecode_options(), "-c", _START],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
@@ -249,6 +249,16 @@ class Background:
         self._process = None
         self._sent.clear()
         self._waiting.clear()
+
+
+def _bytecode_options() -> list[str]:
+    """Where this process keeps the byte code of modules, if it does: a worker, which takes nothing
+    from Python's variables of the environment, would compile all modules anew, or write where this
+    process may not."""
+    options = ["-B"] if sys.dont_write_bytecode else []
+    if sys.pycache_prefix is not None:
+        options += ["-X", f"pycache_prefix={sys.pycache_prefix}"]
+    return options
 
 
 def _path() -> list[str]:

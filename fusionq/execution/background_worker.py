@@ -30,6 +30,7 @@ from fusionq.execution.candidates import superfluous
 from fusionq.execution.compile import built_plan, planned
 from fusionq.execution.contender import Candidate
 from fusionq.execution.device_costs import measured_target
+from fusionq.execution.planning_time import PlanningStopped
 from fusionq.execution.standing import MOST_SLOWDOWN
 from fusionq.planning.predicted import predicted_seconds
 
@@ -42,6 +43,10 @@ processors out between sessions first (autogroups), and then this one's says not
 not, as in containers, a program whose kernels keep all processors busy would leave a worker at 19
 less than a fiftieth of one: 16 steps of a stencil over 2,500 × 2,500 floats had learned after 34 s,
 at 5 after 10, and ran as fast until then (two cores)."""
+
+MOST_PLANNING = 10.0
+"""Seconds of processor time that planning a candidate may take: the program has so much less of the
+machine meanwhile.  Lists of 16 to 32 time steps take 0.2 to 2."""
 
 MOST_DATA = 8 << 30
 """Bytes of memory of its own."""
@@ -109,6 +114,8 @@ def answer(told: BuildRequestLine) -> BuildAnswer:
     store.remove(told["key"], KIND)
     try:
         return _build(request, told["strategy"], told["beside"])
+    except PlanningStopped:
+        return BuildAnswer(f"it is not planned after {MOST_PLANNING:g} s of processor time")
     except FusionqError as error:
         return BuildAnswer(next(iter(str(error).splitlines()), type(error).__name__))
     except Exception as error:  # the parent goes on without this candidate
@@ -122,12 +129,13 @@ def _build(request: BuildRequest, strategy: Candidate, beside: Sequence[Candidat
         return BuildAnswer(reason, is_unserved=True)
     submissions = request.submissions
     options = request.options._replace(strategy=strategy)
-    plan = planned(backend, submissions, options)
+    plan = planned(backend, submissions, options, MOST_PLANNING)
     if strategy in ("megakernel", "overlap") and plan.strategy != strategy:
         reason = f"it does not become what strategy={strategy!r} makes"
         return BuildAnswer(plan.fallback or reason)
     others = {
-        name: planned(backend, submissions, options._replace(strategy=name)) for name in beside
+        name: planned(backend, submissions, options._replace(strategy=name), MOST_PLANNING)
+        for name in beside
     }
     slowdown = None
     if beside:

@@ -179,13 +179,16 @@ def plan_built(
         keep_plans((plan, *kept), submissions, options, backend.target)
 
 
-def planned(backend: Backend, submissions: tuple[Submission, ...], options: FusionOptions) -> Plan:
-    """The plan, from disk or made now and kept there, of which nothing is built."""
+def planned(
+    backend: Backend, submissions: tuple[Submission, ...], options: FusionOptions, seconds: float
+) -> Plan:
+    """The plan, from disk or made now and kept there, of which nothing is built.  PlanningStopped
+    where making it takes more than so many ``seconds`` of processor time."""
     kept = kept_plans(submissions, options, backend.target)
     plan = next((plan for plan in kept if plan.validity.holds(submissions)), None)
     if plan is None:
         with room_for_recursion("a kernel of the list"):
-            plan = _new_plan(backend, submissions, options, {}, kept)
+            plan = planned_in_time(backend, submissions, options, {}, kept, seconds)
         keep_plans((plan, *kept), submissions, options, backend.target)
     return plan
 

@@ -9,7 +9,7 @@ for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from typing import Literal
 
@@ -207,11 +207,37 @@ def _boxed(bounds: Sequence[tuple[Expr, Expr]], names: Mapping[str, str]) -> isl
     and the tile's first and last work-items."""
     parameters = sorted({n for pair in bounds for e in pair for n in _parameters(e, names)})
     inside = " and ".join(
-        f"{_text(low, names)} <= o{d} and o{d} <= {_text(high, names)}"
+        constraint
         for d, (low, high) in enumerate(bounds)
+        for constraint in (*_at_least(f"o{d}", low, names), *_at_most(f"o{d}", high, names))
     )
     items = ", ".join(f"o{d}" for d in range(len(bounds)))
     return isl.Set(f"[{', '.join(parameters)}] -> {{ [{items}] : {inside} }}")
+
+
+def _at_least(value: str, bound: Expr, names: Mapping[str, str]) -> Iterator[str]:
+    """Constraints of isl's that together say that ``value`` is no less than ``bound``.  Maxima and
+    quotients become several affine ones: isl makes a union of many pieces of the text as it is."""
+    match bound:
+        case Call(_, "maximum", args):
+            for arg in args:
+                yield from _at_least(value, arg, names)
+        case Binary(_, "floordiv", lhs, Const(_, int(divisor))) if divisor > 0:
+            yield from _at_least(f"({divisor} * {value} + {divisor - 1})", lhs, names)
+        case _:
+            yield f"{_text(bound, names)} <= {value}"
+
+
+def _at_most(value: str, bound: Expr, names: Mapping[str, str]) -> Iterator[str]:
+    """As ``_at_least``: that ``value`` is no more than ``bound``."""
+    match bound:
+        case Call(_, "minimum", args):
+            for arg in args:
+                yield from _at_most(value, arg, names)
+        case Binary(_, "floordiv", lhs, Const(_, int(divisor))) if divisor > 0:
+            yield from _at_most(f"({divisor} * {value})", lhs, names)
+        case _:
+            yield f"{value} <= {_text(bound, names)}"
 
 
 def _parameters(expr: Expr, names: Mapping[str, str]) -> list[str]:

@@ -53,6 +53,29 @@ def one(own: Background, submissions: tuple[Submission, ...], queue: fq.FusionQu
     return job
 
 
+@pytest.mark.parametrize(
+    ("prefix", "never", "options"),
+    [
+        (None, False, []),
+        (None, True, ["-B"]),
+        ("kept", False, ["-X", "pycache_prefix=kept"]),
+    ],
+)
+def test_byte_code_is_where_the_program_has_it(prefix, never, options, own, monkeypatch) -> None:
+    """The worker takes no variables of Python's from the environment."""
+    started: list[list[str]] = []
+
+    def start(command: list[str], **rest: object) -> None:
+        started.append(command)
+        raise OSError("no process for this test")
+
+    monkeypatch.setattr(sys, "pycache_prefix", prefix)
+    monkeypatch.setattr(sys, "dont_write_bytecode", never)
+    monkeypatch.setattr(subprocess, "Popen", start)
+    assert not own._start()
+    assert started[0][1:-2] == ["-I", *options]
+
+
 @pytest.mark.slow
 def test_what_the_program_may_wait_for_is_no_bound_of_the_worker(own, monkeypatch) -> None:
     monkeypatch.setenv("FUSIONQ_PLANNING_SECONDS", "0")

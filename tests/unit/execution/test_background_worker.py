@@ -83,6 +83,19 @@ def test_what_takes_much_longer_by_the_model_is_not_built(monkeypatch) -> None:
     assert reason == f"{slowdown:.1f} times as long by the cost model"
 
 
+def test_what_is_not_planned_in_time_is_left_out(monkeypatch) -> None:
+    """The bound is of each candidate; what is on disk needs no planning."""
+    monkeypatch.setattr(background_worker, "MOST_PLANNING", 0)
+    told = request("fused")
+    assert answer(told) == ("it is not planned after 0 s of processor time", None, False)
+    store = disk_store()
+    assert store is not None and "plan" not in store.usage() and "program" not in store.usage()
+    monkeypatch.setattr(background_worker, "MOST_PLANNING", 60)
+    assert answer(request("fused"))[:1] == (None,)
+    monkeypatch.setattr(background_worker, "MOST_PLANNING", 0)
+    assert answer(request("fused"))[:1] == (None,), "its plan is kept"
+
+
 def test_another_device_of_that_name(monkeypatch) -> None:
     monkeypatch.setattr(background_worker, "domain_of", lambda backend: "another")
     reason, _, is_unserved = answer(request("fused"))

@@ -7,14 +7,27 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import islpy as isl
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import fusionq as fq
 from fusionq.analysis.proof import TOO_HARD, PlanTooHard, TooManyOperations, answered
 from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
-from fusionq.ir.nodes import Binary, Const, ItemQuery, Persistent, StageCode, TileWait
+from fusionq.ir.nodes import (
+    Binary,
+    Call,
+    Const,
+    Expr,
+    ItemQuery,
+    Param,
+    Persistent,
+    StageCode,
+    TileWait,
+)
 from fusionq.ir.types import INT64
 from fusionq.megakernel import proof
 from fusionq.passes.fuse import FusedKernel
@@ -350,6 +363,50 @@ def test_what_waits_for_all_gives_the_same() -> None:
         assert f.report.strategy == "megakernel"
         found.append([buffer.numpy().copy() for buffer in buffers.values()])
     np.testing.assert_array_equal(*found)
+
+
+def closed_forms() -> st.SearchStrategy[Expr]:
+    """Bounds of boxes: extrema and quotients of each other, at any depth."""
+    constants = st.integers(-70, 70).map(lambda value: Const(INT64, value))
+    leaves = st.sampled_from(
+        [ItemQuery("tile_first", 0), ItemQuery("tile_last", 0), Param(INT64, "n")]
+    )
+
+    def larger(inner: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
+        extrema = st.sampled_from(["maximum", "minimum"])
+        return st.one_of(
+            st.builds(lambda f, a, b: Call(INT64, f, (a, b)), extrema, inner, inner),
+            st.builds(lambda a, b: Binary(INT64, "add", a, b), inner, constants),
+            st.builds(
+                lambda a, d: Binary(INT64, "floordiv", a, Const(INT64, d)),
+                inner,
+                st.integers(1, 9),
+            ),
+        )
+
+    return st.recursive(st.one_of(constants, leaves), larger, max_leaves=5)
+
+
+@given(low=closed_forms(), high=closed_forms())
+def test_a_box_is_what_its_bounds_say(low: Expr, high: Expr) -> None:
+    """Written down as several affine constraints, it is the set that isl makes of the bounds."""
+    names = {"n": "n0"}
+    box = proof._boxed(((low, high),), names)
+    said = f"{proof._text(low, names)} <= o0 <= {proof._text(high, names)}"
+    parameters = isl.Set("[first_0, last_0, n0] -> { [o0] }").get_space()
+    whole = isl.Set(f"[first_0, last_0, n0] -> {{ [o0] : {said} }}")
+    assert box.align_params(parameters).is_equal(whole)
+
+
+@pytest.mark.parametrize("extremum", ["maximum", "minimum"])
+def test_bounds_of_boxes_are_one_piece(extremum: str) -> None:
+    """isl makes a union of a piece for each argument of the text as it is, and proves several times
+    as long."""
+    first, zero = ItemQuery("tile_first", 0), Const(INT64, 0)
+    half = Binary(INT64, "floordiv", first, Const(INT64, 2))
+    bound = Call(INT64, extremum, (Call(INT64, extremum, (half, zero)), Param(INT64, "n")))
+    pair = (bound, Const(INT64, 99)) if extremum == "maximum" else (Const(INT64, -99), bound)
+    assert proof._boxed((pair,), {"n": "n0"}).n_basic_set() == 1
 
 
 def test_a_bound_that_is_no_closed_form_is_a_defect() -> None:
