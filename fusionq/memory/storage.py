@@ -298,8 +298,9 @@ class Storage:
         self._tell_watchers()
         event, allocation = self.last_event, self._allocation
         if event is not None:
-            # A lost device has been said; at the end of the process what asks of stalls is gone.
-            gone = (ImportError,) if sys.is_finalizing() else ()
+            # A lost device has been said; at the end of the process, when the program's end has
+            # waited for all queues, what asks of stalls is gone, and so are the names of modules.
+            gone = (ImportError, TypeError) if sys.is_finalizing() else ()
             with suppress(DeviceLost, *gone):
                 if allocation is None or not allocation.free_after(event):
                     keep_until_run(event, allocation, self._adopted)

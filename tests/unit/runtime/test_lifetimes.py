@@ -120,6 +120,33 @@ def test_nothing_is_in_flight_when_the_interpreter_clears_modules(target, tmp_pa
     assert not done.stderr
 
 
+KEEPS = """
+import numpy as np
+import fusionq as fq
+
+@fq.kernel
+def put(item, value, out):
+    out[item.get_id(0)] = value
+
+queue = fq.FusionQueue({target!r})
+out = fq.Buffer(4, np.float32)
+queue.submit(put, 4, 7.0, out)
+import numba
+twice = numba.njit(lambda x: 2 * x)
+twice(1.0)
+"""
+
+
+@pytest.mark.slow
+def test_finalizers_behind_the_names_of_modules_are_silent(target, tmp_path):
+    """numba keeps the program's module, whose Buffers die when fusionq's modules are empty."""
+    pytest.importorskip("numba")
+    script = tmp_path / "keeps.py"
+    script.write_text(KEEPS.format(target=None if target == "sycl" else target))
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    assert not done.stderr
+
+
 def test_another_thread_lets_go_of_the_last_reference(target):
     out = empty()
     queue = fq.FusionQueue(target)
