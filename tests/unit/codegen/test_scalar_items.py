@@ -139,3 +139,73 @@ def test_profiles_ask_for_the_lanes_of_vectors():
     leads = If(Call(BOOL, "leads_sub_group", ()), (Store("y", (Const(INT64, 0),), ONE),))
     assert is_for_scalars(kernel, kernel.body)
     assert not is_for_scalars(kernel, (*kernel.body, leads))
+
+
+def of_integers(loop: str, dtype: str = "int32", ndim: int = 2) -> bool:
+    """Whether no vectors are made of a kernel that does ``loop``, over arrays of integers ``a`` and
+    ``b`` of two dimensions, with ``s`` and ``t`` for sums."""
+    text = (
+        "def rows(item, a, b, x, n, out):\n"
+        f"    i, j, s = item.get_id(0), item.get_id({ndim - 1}), np.{dtype}(0)\n"
+        f"    t = s\n    {loop}\n    out[i, j] = s + t\n"
+    )
+    a, x = np.zeros((N, N), dtype), np.zeros(N, np.float32)
+    kernel = specialised(define(text), (N,) * ndim, a, a, x, 5, np.zeros((N, N), np.float64))
+    return is_for_scalars(kernel, flatten_blocks(kernel.body))
+
+
+OVER_ROWS = "for k in range(a.shape[1]): "
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "s += a[i, k] * b[j, k]",
+        "s += b[j, k]",
+        "s ^= b[j, k] & a[i, k + 1]",
+        "s += b[j, k] - a[i, 0]; t |= a[i, k]",
+        "s += np.int8(b[j, k] > 3)",
+    ],
+)
+def test_integers_along_rows(line, dtype):
+    dtype = "int8" if "np.int8" in line else dtype
+    assert of_integers(OVER_ROWS + line, dtype)
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        OVER_ROWS + "s += a[i, k]",  # one row for all neighbours
+        OVER_ROWS + "s += b[k, j]",  # neighbouring elements
+        OVER_ROWS + "s += b[j, 2 * k]",
+        OVER_ROWS + "s += b[j, a[i, k]]",
+        OVER_ROWS + "s += b[j, k] // 3",
+        OVER_ROWS + "s = s * 2 + b[j, k]",  # in this order
+        OVER_ROWS + "s += b[j, k] + s",
+        OVER_ROWS + "s += b[j, k]; t += s",
+        OVER_ROWS + "s += np.int32(b[j, k] * x[k])",
+        OVER_ROWS + "out[i, j] += b[j, k]",
+        "for k in range(0, a.shape[1], 2): s += b[j, k]",
+        "for k in range(4): s += b[j, k]",
+        OVER_ROWS + "s += b[j, k]\n    for k in range(n): t += a[k, j]",
+    ],
+)
+def test_other_loops_over_integers(loop):
+    assert not of_integers(loop)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint64"])
+@pytest.mark.parametrize("length", [1, 3, 16, 67])
+def test_integers_along_rows_give_the_same(dtype, length):
+    text = (
+        "def rows(item, a, b, out):\n    i, j = item.get_id(0), item.get_id(1)\n"
+        f"    s = np.{dtype}(0)\n    for k in range(a.shape[1]):\n        s += a[i, k] * b[j, k]\n"
+        "    out[i, j] = s\n"
+    )
+    random = np.random.default_rng(1)
+    a, b = (random.integers(0, 100, (n, length)).astype(dtype) for n in (9, 37))
+    with fq.FusionQueue() as queue:
+        out = fq.Buffer(np.zeros((9, 37), dtype))
+        queue.submit(fq.kernel(define(text)), (9, 37), fq.Buffer(a), fq.Buffer(b), out)
+        np.testing.assert_array_equal(out.numpy(), a @ b.T)
