@@ -56,8 +56,6 @@ def test_columns(queue: fq.FusionQueue, target: str) -> None:
 
 
 def test_sweeps(queue: fq.FusionQueue, target: str) -> None:
-    if target == "dpex":
-        pytest.skip("the compiler of oneAPI 2024.2 crashes on what numba-dpex makes of it")
     for rows, columns, a in matrices(target):
         found = []
         for strategy in ("unfused", "auto"):
