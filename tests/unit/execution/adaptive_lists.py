@@ -10,6 +10,7 @@ from fusionq.execution import (
     candidate_runs,
     list_record,
 )
+from fusionq.execution.background_worker import MOST_PLANNING
 from fusionq.execution.candidate_plans import NOT_REQUESTED
 from fusionq.execution.candidates import superfluous
 from fusionq.execution.compile import built_plan, planned
@@ -69,7 +70,7 @@ class Made:
 
     def planned(self, name: str):  # type: ignore[no-untyped-def]
         backend, submissions, options = self.what
-        return planned(backend, submissions, options._replace(strategy=name))
+        return planned(backend, submissions, options._replace(strategy=name), MOST_PLANNING)
 
 
 class Times(dict[str, float]):
