@@ -84,7 +84,7 @@ def own_rows(
     together = None
     if is_jammable(kernel, body, uniform):
         together = jammed(kernel, body, _at_once(body), 1, uniform)
-    elif not _is_plain(body) or not all(_is_free(loop, body) for loop in inner):
+    elif not is_plain(body) or not all(_is_free(loop, body) for loop in inner):
         return None
     values = _values(body)
     over_rows = [loop for loop, is_row in zip(inner, read, strict=True) if is_row]
@@ -105,7 +105,7 @@ def _at_once(body: Body) -> int:
     return items
 
 
-def _is_plain(body: Body) -> bool:
+def is_plain(body: Body) -> bool:
     """Whether ``body`` does nothing that work-items do together."""
     every = (Assign, Store, If, For, Block)
     if not all(isinstance(s, every) for s in statements(body)):

@@ -26,11 +26,10 @@ from dataclasses import replace
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.interior import nodes_of
-from fusionq.codegen.own_rows import own_rows
+from fusionq.codegen.own_rows import is_plain, own_rows
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.ir.conjunctions import conjunction, conjuncts
 from fusionq.ir.fresh_names import FreshNames
-from fusionq.ir.functions import DEVICE_FUNCTIONS
 from fusionq.ir.nodes import (
     Assign,
     Binary,
@@ -144,15 +143,8 @@ def _is_of_items(kernel: Kernel) -> bool:
         return False
     if any(array.space != "constant" for array in kernel.arrays):
         return False
-    plain = (Assign, Store, If, For, Block)
-    if not all(isinstance(s, plain) for s in statements(kernel.body)):
-        return False
-    for e in expressions(kernel.body):
-        if isinstance(e, ItemQuery) and e.query not in ("global_id", "global_range"):
-            return False
-        if isinstance(e, Call) and e.function in DEVICE_FUNCTIONS:
-            return False
-    return True
+    queries = {e.query for e in expressions(kernel.body) if isinstance(e, ItemQuery)}
+    return is_plain(kernel.body) and queries <= {"global_id", "global_range"}
 
 
 def _asked_ahead(body: Body, dim: int) -> tuple[Body, list[Expr]]:
