@@ -52,6 +52,24 @@ def union(relations: Sequence[isl.Map]) -> isl.Map:
     return whole.coalesce()
 
 
+MOST_PIECES = 8
+"""Basic relations of which isl looks at all pairs, and at the least of each, in little time."""
+
+
+def are_few(relations: Sequence[isl.Map]) -> bool:
+    """Whether ``relations`` have ``MOST_PIECES`` together, at most."""
+    return sum(relation.n_basic_map() for relation in relations) <= MOST_PIECES
+
+
+def hull(relations: Sequence[isl.Map]) -> isl.Map:
+    """One basic relation that holds all of ``relations``, with their bounds."""
+    whole = relations[0]
+    for relation in relations[1:]:
+        whole = whole.union(relation)
+    whole = whole.coalesce() if are_few(relations) else whole
+    return isl.Map.from_basic_map(whole.simple_hull())
+
+
 def shared_by_owners(analysis: ListAnalysis, elements: isl.Map) -> bool:
     """Whether some element belongs to more than one owner."""
     sharers = elements.apply_range(elements.reverse())

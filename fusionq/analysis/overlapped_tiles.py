@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 import islpy as isl
 
-from fusionq.analysis.footprint import Footprint, Use, box_around, item_elements, union
+from fusionq.analysis.footprint import Footprint, Use, box_around, hull, item_elements, union
 from fusionq.analysis.list_analysis import ListAnalysis, bounds_box
 from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.base.frozen import dataclass
@@ -54,7 +54,7 @@ def _boxes(
 ) -> Boxes | str:
     tiles = _within(tile_box(tile))
     done = {c: tiles.intersect_range(_range(analysis, c)) for c in consumers}
-    groups = _hull(union(list(done.values()))).domain()
+    groups = hull(list(done.values())).domain()
     temporaries = {analysis.place[p, k].group for p, own in producers.items() for k in own}
     for s, accesses in enumerate(analysis.accesses):
         for access in accesses.accesses:
@@ -73,7 +73,7 @@ def _boxes(
             ]
             if reads:
                 writers = union([item_elements(analysis, use, "ids") for use in uses]).reverse()
-                needed.append(_hull(union(reads)).apply_range(writers))
+                needed.append(hull(reads).apply_range(writers))
         if not needed:
             return "nothing reads what it writes"
         box = _box(analysis, union(needed))
@@ -93,15 +93,10 @@ def _boxes(
 def _box(analysis: ListAnalysis, relation: isl.Map) -> Footprint | str:
     """The box around what each work-group has: of the hull, which is one set and no union, if that
     is bounded."""
-    found = box_around(analysis, _hull(relation), for_all_sizes=True)
+    found = box_around(analysis, hull([relation]), for_all_sizes=True)
     if isinstance(found, str):
         found = box_around(analysis, relation, for_all_sizes=True)
     return found if isinstance(found, str) else Footprint(*found)
-
-
-def _hull(relation: isl.Map) -> isl.Map:
-    """A relation that holds all of ``relation``, with its bounds."""
-    return isl.Map.from_basic_map(relation.simple_hull())
 
 
 def _uses(analysis: ListAnalysis, submission: int, group: int) -> list[Use]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import islpy as isl
 
-from fusionq.analysis.footprint import Use, item_elements, union
+from fusionq.analysis.footprint import Use, are_few, hull, item_elements, union
 from fusionq.analysis.isl_texts import set_of
 from fusionq.analysis.list_analysis import ListAnalysis, bounds_box
 from fusionq.analysis.private_footprint import UNCOVERED, private_footprint
@@ -104,7 +104,9 @@ def _uses(analysis: ListAnalysis, submission: int, group: int) -> list[Use]:
 
 def _items(analysis: ListAnalysis, uses: list[Use]) -> tuple[isl.Aff, ...] | None:
     """The ids of the work-item that touches an element, as functions of that."""
-    items = union([item_elements(analysis, use, "ids") for use in uses]).reverse()
+    items = _all([item_elements(analysis, use, "ids") for use in uses]).reverse()
+    if items.n_basic_map() == 1 and not items.is_single_valued():
+        items = union([item_elements(analysis, use, "ids") for use in uses]).reverse()
     found: list[isl.Aff] = []
     for dim in range(items.dim(isl.dim_type.out)):
         value = items.dim_min(dim).coalesce()
@@ -130,9 +132,9 @@ def _halo(analysis: ListAnalysis, group: int, partly: bool) -> tuple[int, ...] |
     reason = None if partly else _left_out(analysis, producer, consumer)
     if reason is not None:
         return reason
-    writers = union([item_elements(analysis, use, "ids") for use in producer]).reverse()
-    reads = union([item_elements(analysis, use, "ids") for use in consumer])
-    relation = reads.apply_range(writers)
+    writers = _all([item_elements(analysis, use, "ids") for use in producer]).reverse()
+    reads = _all([item_elements(analysis, use, "ids") for use in consumer])
+    relation = _all([reads.apply_range(writers)])
     extents = []
     for dim in range(relation.dim(isl.dim_type.out)):
         extent = _extent(analysis, _along(relation, dim))
@@ -140,6 +142,12 @@ def _halo(analysis: ListAnalysis, group: int, partly: bool) -> tuple[int, ...] |
             return "its reads are at no bounded distance from each other"
         extents.append(extent)
     return tuple(extents)
+
+
+def _all(relations: Sequence[isl.Map]) -> isl.Map:
+    """A relation that holds all of ``relations``: their union, or its hull where that is of many
+    pieces, as under conditions with ``or``, of which isl finds no bounds."""
+    return union(relations) if are_few(relations) else hull(relations)
 
 
 def _left_out(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -205,3 +207,33 @@ def test_two_dimensions_on_the_device(sycl_queue, shape):
             f.replay()
             np.testing.assert_array_equal(out.numpy(), results[-1])
     np.testing.assert_array_equal(results[1], results[0])
+
+
+@fq.kernel
+def mean_of_six(item: fq.Item, a, out, n, m, o):
+    i, j, k = item.get_id(0), item.get_id(1), item.get_id(2)
+    if i == 0 or i == n - 1 or j == 0 or j == m - 1 or k == 0 or k == o - 1:
+        out[i, j, k] = a[i, j, k]
+    else:
+        below = a[i - 1, j, k] + a[i, j - 1, k] + a[i, j, k - 1]
+        out[i, j, k] = (below + a[i + 1, j, k] + a[i, j + 1, k] + a[i, j, k + 1]) / 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(9, 10, 37), (1, 3, 2), (4, 1, 40)])
+@pytest.mark.parametrize("steps", [2, 3])
+def test_a_box_whose_sides_are_left_out_by_or(sycl_queue, shape, steps):
+    data = np.random.default_rng(1).random(shape).astype(np.float32)
+    results = []
+    for strategy in ("unfused", "overlap"):
+        buffers = [fq.Buffer(shape, np.float32, internal=True) for _ in range(steps - 1)]
+        buffers = [fq.Buffer(data), *buffers, fq.Buffer(shape, np.float32)]
+        with fq.fusion(sycl_queue, strategy=strategy, promote="internal") as f:
+            for a, b in pairwise(buffers):
+                sycl_queue.submit(mean_of_six, shape, a, b, *shape)
+        results.append(buffers[-1].numpy().copy())
+    np.testing.assert_array_equal(results[1], results[0])
+    if min(shape) > 2:
+        assert f.report.strategy == "overlap"
+        assert len(f.report.stages) == 1
+        assert len(f.report.plan.recomputed) == steps - 1

@@ -3,6 +3,7 @@ is written again: what is said is so for every element."""
 
 from __future__ import annotations
 
+import islpy as isl
 import numpy as np
 import pytest
 
@@ -183,6 +184,31 @@ def test_work_items_that_a_reader_needs(producer, items, consumer, range, halo) 
     a, out, other = vectors(3)
     analysis = listed((producer, items, a, out), (consumer, range, out, other))
     assert halo_of(analysis, 1, 0) == halo
+
+
+@fq.kernel
+def inside_a_box(item: fq.Item, a, out, n, m, o):
+    i, j, k = item.get_id(0), item.get_id(1), item.get_id(2)
+    if i == 0 or i == n - 1 or j == 0 or j == m - 1 or k == 0 or k == o - 1:
+        out[i, j, k] = a[i, j, k]
+    else:
+        near = a[i - 1, j, k] + a[i + 1, j, k] + a[i, j - 2, k] + a[i, j + 1, k]
+        out[i, j, k] = near + a[i, j, k - 1] + a[i, j, k + 1]
+
+
+def test_a_box_whose_sides_are_left_out_by_or() -> None:
+    """Conditions with ``or`` over three dimensions are a union of more basic sets than isl has
+    time for: what holds them all has the same distances."""
+    boxes = [np.zeros((6, 7, 8), np.float32) for _ in range(3)]
+    a, out, other = boxes
+    call = (6, 7, 8), a, out, 6, 7, 8
+    analysis = listed((inside_a_box, *call), (inside_a_box, (6, 7, 8), out, other, 6, 7, 8))
+    assert halo_of(analysis, 1, 0) == (3, 4, 3)
+    writer = writer_of(listed((inside_a_box, *call)), 1)
+    assert not isinstance(writer, str)
+    assert [f"{item.get_coefficient_val(isl.dim_type.in_, d)}" for d, item in
+            enumerate(writer.items)] == ["1", "1", "1"]  # fmt: skip
+    assert [str(item.get_constant_val()) for item in writer.items] == ["0", "0", "0"]
 
 
 @pytest.mark.parametrize(
