@@ -104,9 +104,10 @@ def _uses(analysis: ListAnalysis, submission: int, group: int) -> list[Use]:
 
 def _items(analysis: ListAnalysis, uses: list[Use]) -> tuple[isl.Aff, ...] | None:
     """The ids of the work-item that touches an element, as functions of that."""
-    items = _all([item_elements(analysis, use, "ids") for use in uses]).reverse()
-    if items.n_basic_map() == 1 and not items.is_single_valued():
-        items = union([item_elements(analysis, use, "ids") for use in uses]).reverse()
+    each = [item_elements(analysis, use, "ids").reverse() for use in uses]
+    items = hull(each)
+    if are_few(each) or not items.is_single_valued():
+        items = union(each)
     found: list[isl.Aff] = []
     for dim in range(items.dim(isl.dim_type.out)):
         value = items.dim_min(dim).coalesce()
@@ -132,22 +133,26 @@ def _halo(analysis: ListAnalysis, group: int, partly: bool) -> tuple[int, ...] |
     reason = None if partly else _left_out(analysis, producer, consumer)
     if reason is not None:
         return reason
-    writers = _all([item_elements(analysis, use, "ids") for use in producer]).reverse()
-    reads = _all([item_elements(analysis, use, "ids") for use in consumer])
-    relation = _all([reads.apply_range(writers)])
-    extents = []
+    written = [item_elements(analysis, use, "ids").reverse() for use in producer]
+    reads = [item_elements(analysis, use, "ids") for use in consumer]
+    if not are_few(written) or not are_few(reads):
+        extents = _extents(analysis, hull(reads).apply_range(hull(written)))
+        if extents is not None:
+            return extents
+    extents = _extents(analysis, union(reads).apply_range(union(written)))
+    return extents or "its reads are at no bounded distance from each other"
+
+
+def _extents(analysis: ListAnalysis, relation: isl.Map) -> tuple[int, ...] | None:
+    """How many of what ``relation`` leads to belong to one, at most, in each dimension; None where
+    that has no bound."""
+    found = []
     for dim in range(relation.dim(isl.dim_type.out)):
         extent = _extent(analysis, _along(relation, dim))
         if extent is None:
-            return "its reads are at no bounded distance from each other"
-        extents.append(extent)
-    return tuple(extents)
-
-
-def _all(relations: Sequence[isl.Map]) -> isl.Map:
-    """A relation that holds all of ``relations``: their union, or its hull where that is of many
-    pieces, as under conditions with ``or``, of which isl finds no bounds."""
-    return union(relations) if are_few(relations) else hull(relations)
+            return None
+        found.append(extent)
+    return tuple(found)
 
 
 def _left_out(
