@@ -19,6 +19,14 @@ Use = tuple[int, Access]
 """A submission and one of its accesses."""
 
 
+Sizes = tuple[bool, ...]
+"""For which sizes a box has to be bounded: any (False), today's, which are then pinned (True)."""
+
+ANY_SIZES: Sizes = (False,)
+TODAYS_SIZES: Sizes = (True,)
+ANY_OR_TODAY: Sizes = (False, True)
+
+
 @dataclass(frozen=True, slots=True)
 class Footprint:
     """The ``extents`` of a box that holds all elements an owner (work-item or work-group)
@@ -86,11 +94,10 @@ def bounding_box(analysis: ListAnalysis, elements: isl.Map) -> Footprint | str:
 
 
 def box_around(
-    analysis: ListAnalysis, elements: isl.Map, for_all_sizes: bool = False
+    analysis: ListAnalysis, elements: isl.Map, sizes: Sequence[Sizes] = (ANY_OR_TODAY,)
 ) -> tuple[tuple[int, ...], tuple[isl.Aff, ...]] | str:
     """The extents and the first indices of the box around what each owner has, or why there is none
-    of bounded size: the smallest for the present sizes, or, if there is one ``for_all_sizes``,
-    that."""
+    of bounded size: the smallest one for the first of these ``sizes`` for which there is one."""
     extents: list[int] = []
     base: list[isl.Aff] = []
     for dim in range(elements.dim(isl.dim_type.out)):
@@ -102,7 +109,7 @@ def box_around(
             if analysis.proofs.is_empty(low.lt_set(first.intersect_domain(low.domain()))):
                 starts.append((start, high.sub(first)))
         best: tuple[int, isl.Aff] | None = None
-        for kinds in ((False,), (True,)) if for_all_sizes else ((False, True),):
+        for kinds in sizes:
             for start, difference in starts if best is None else ():
                 distance = _largest(analysis, difference, kinds)
                 if distance is not None and (best is None or distance < best[0]):

@@ -15,7 +15,17 @@ from collections.abc import Mapping, Sequence
 
 import islpy as isl
 
-from fusionq.analysis.footprint import Footprint, Use, box_around, hull, item_elements, union
+from fusionq.analysis.footprint import (
+    ANY_SIZES,
+    TODAYS_SIZES,
+    Footprint,
+    Sizes,
+    Use,
+    box_around,
+    hull,
+    item_elements,
+    union,
+)
 from fusionq.analysis.list_analysis import ListAnalysis, bounds_box
 from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.base.frozen import dataclass
@@ -52,7 +62,30 @@ def _boxes(
     consumers: Sequence[int],
     producers: Mapping[int, Sequence[int]],
 ) -> Boxes | str:
+    """As ``overlapped_boxes``, for the most sizes and scalars for which there are any boxes."""
+    equal = analysis.symbols.sizes_in_scalars
+    found = _boxes_where(analysis, tile, consumers, producers, None, (ANY_SIZES,))
+    if isinstance(found, str) and equal is not None:
+        found = _boxes_where(analysis, tile, consumers, producers, equal, (ANY_SIZES,))
+        if not isinstance(found, str):
+            analysis.proofs.add([(equal, True)])
+    if isinstance(found, str):
+        sizes = ANY_SIZES, TODAYS_SIZES
+        found = _boxes_where(analysis, tile, consumers, producers, None, sizes)
+    return found
+
+
+def _boxes_where(
+    analysis: ListAnalysis,
+    tile: tuple[int, ...],
+    consumers: Sequence[int],
+    producers: Mapping[int, Sequence[int]],
+    where: isl.Set | None,
+    sizes: Sequence[Sizes],
+) -> Boxes | str:
     tiles = _within(tile_box(tile))
+    if where is not None:
+        tiles = tiles.intersect_params(where)
     done = {c: tiles.intersect_range(_range(analysis, c)) for c in consumers}
     groups = hull(list(done.values())).domain()
     temporaries = {analysis.place[p, k].group for p, own in producers.items() for k in own}
@@ -76,26 +109,28 @@ def _boxes(
                 needed.append(hull(reads).apply_range(writers))
         if not needed:
             return "nothing reads what it writes"
-        box = _box(analysis, union(needed))
+        box = _box(analysis, union(needed), sizes)
         if isinstance(box, str):
             return box
         items[p] = box
         done[p] = _within(box).intersect_domain(groups).intersect_range(_range(analysis, p))
         for k, uses in own.items():
             touched = [done[p].apply_range(item_elements(analysis, use, "ids")) for use in uses]
-            held = _box(analysis, union(touched))
+            held = _box(analysis, union(touched), sizes)
             if isinstance(held, str):
                 return held
             elements[p, k] = held
     return Boxes(items, elements)
 
 
-def _box(analysis: ListAnalysis, relation: isl.Map) -> Footprint | str:
-    """The box around what each work-group has: of the hull, which is one set and no union, if that
-    is bounded."""
-    found = box_around(analysis, hull([relation]), for_all_sizes=True)
+def _box(
+    analysis: ListAnalysis, relation: isl.Map, sizes: Sequence[Sizes]
+) -> Footprint | str:
+    """The box around what each work-group has, for the first of ``sizes`` for which it is bounded:
+    of the hull, which is one set and no union, if that is."""
+    found = box_around(analysis, hull([relation]), sizes)
     if isinstance(found, str):
-        found = box_around(analysis, relation, for_all_sizes=True)
+        found = box_around(analysis, relation, sizes)
     return found if isinstance(found, str) else Footprint(*found)
 
 

@@ -135,12 +135,35 @@ def _halo(analysis: ListAnalysis, group: int, partly: bool) -> tuple[int, ...] |
         return reason
     written = [item_elements(analysis, use, "ids").reverse() for use in producer]
     reads = [item_elements(analysis, use, "ids") for use in consumer]
+    found = None
     if not are_few(written) or not are_few(reads):
-        extents = _extents(analysis, hull(reads).apply_range(hull(written)))
-        if extents is not None:
-            return extents
-    extents = _extents(analysis, union(reads).apply_range(union(written)))
-    return extents or "its reads are at no bounded distance from each other"
+        found = _bounded(analysis, hull(reads).apply_range(hull(written)))
+    if found is None:
+        relation = union(reads).apply_range(union(written))
+        found = _bounded(analysis, relation) or _of_today(analysis, relation)
+    return found or "its reads are at no bounded distance from each other"
+
+
+def _bounded(analysis: ListAnalysis, relation: isl.Map) -> tuple[int, ...] | None:
+    """As ``_extents``, whatever the sizes are, or where scalars are the sizes that they are
+    today."""
+    found, equal = _extents(analysis, relation), analysis.symbols.sizes_in_scalars
+    if found is None and equal is not None:
+        found = _extents(analysis, relation.intersect_params(equal))
+        if found is not None:
+            analysis.proofs.add([(equal, True)])
+    return found
+
+
+def _of_today(analysis: ListAnalysis, relation: isl.Map) -> tuple[int, ...] | None:
+    """As ``_extents``, for the present values of scalars."""
+    symbols = analysis.symbols
+    scalars = {name for shape in analysis.shapes for name in shape.params.values()} - symbols.free
+    present = symbols.at_today(frozenset(scalars))
+    found = _extents(analysis, relation.intersect_params(present)) if scalars else None
+    if found is not None:
+        analysis.pinned |= scalars
+    return found
 
 
 def _extents(analysis: ListAnalysis, relation: isl.Map) -> tuple[int, ...] | None:
@@ -216,31 +239,18 @@ def _along(relation: isl.Map, dim: int) -> isl.Map:
 
 
 def _extent(analysis: ListAnalysis, items: isl.Map) -> int | None:
-    """How far the last of each one's ``items``, numbers, is from the first, both included, whatever
-    the sizes are; where that depends on scalars, for their present values."""
-    symbols = analysis.symbols
-    scalars = {name for shape in analysis.shapes for name in shape.params.values()}
-    values = " and ".join(f"{n} = {symbols.values[n]}" for n in sorted(scalars - symbols.free))
-    present = isl.Set(f"[{', '.join(symbols.names)}] -> {{ : {values or '1 = 1'} }}")
-    found: list[tuple[int, bool]] = []
+    """How far the last of each one's ``items``, numbers, is from the first, both included."""
+    found = []
     for _, piece in items.dim_min(0).coalesce().get_pieces():
         first = isl.PwAff.from_aff(piece.floor())
         # Of many pieces isl compares distances faster than the functions themselves.
         distance = items.sum(isl.Map.from_pw_aff(first.neg()))
         if not analysis.proofs.is_empty(distance.intersect_range(set_of("{ [d] : d < 0 }"))):
             continue
-        for pins in (False, True):
-            possible = distance.intersect_params(present) if pins else distance
-            largest = possible.range().dim_max_val(0)
-            if largest.is_int():
-                found.append((int(largest.to_python()) + 1, pins))
-                break
-    if not found:
-        return None
-    extent, pins = min(found)
-    if pins:
-        analysis.pinned |= scalars - symbols.free
-    return extent
+        largest = distance.range().dim_max_val(0)
+        if largest.is_int():
+            found.append(int(largest.to_python()) + 1)
+    return min(found, default=None)
 
 
 def replaces(analysis: ListAnalysis, written: int, again: int) -> bool:

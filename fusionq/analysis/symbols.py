@@ -22,6 +22,9 @@ LEAST_BOUND = 1 << 32
 HEADROOM_BITS = 4
 """A proof may serve values this many bits longer than today's without a new overflow check."""
 
+NEARLY = 2
+"""How far a scalar may be from a size that it is taken for: a last index, or the edges left out."""
+
 MOST_BOUND = (1 << 63) - 1
 """Sizes and ids are int64, whatever they are tomorrow."""
 
@@ -136,6 +139,17 @@ class Symbols:
             for first, *others in map(sorted, groups)
             for n in others
         )
+
+    @cached_property
+    def sizes_in_scalars(self) -> isl.Set | None:
+        """The parameter values in which scalars that are sizes today, or nearly so, are these:
+        ``n`` of ``min(i + 1, n - 1)`` is the extent of the range.  None where none is."""
+        groups = []
+        for value, name in self._scalars.items():
+            size = min(self._sizes, key=lambda size: abs(size - value), default=0)
+            if name not in self.free and abs(size - value) <= NEARLY < size >> 3:
+                groups.append((self._sizes[size], name))
+        return self.apart_as_today(groups) if groups else None
 
     def ordered_as_today(self, groups: Iterable[Collection[str]]) -> isl.Set:
         """The parameter values in which those of each of ``groups`` have today's order."""

@@ -237,3 +237,30 @@ def test_a_box_whose_sides_are_left_out_by_or(sycl_queue, shape, steps):
         assert f.report.strategy == "overlap"
         assert len(f.report.stages) == 1
         assert len(f.report.plan.recomputed) == steps - 1
+
+
+@fq.kernel
+def clamped_mean(item: fq.Item, a, out, n, m, o):
+    i, j, k = item.get_id(0), item.get_id(1), item.get_id(2)
+    below = a[max(i - 1, 0), j, k] + a[i, max(j - 1, 0), k] + a[i, j, max(k - 1, 0)]
+    above = a[min(i + 1, n - 1), j, k] + a[i, min(j + 1, m - 1), k] + a[i, j, min(k + 1, o - 1)]
+    out[i, j, k] = (below + above) / 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("shape", "edges"),
+    [((12, 13, 40), (12, 13, 40)), ((9, 12, 33), (9, 12, 33)), ((9, 12, 33), (4, 12, 20))],
+)
+def test_indices_clamped_to_scalars_in_three_dimensions(sycl_queue, shape, edges):
+    """One plan serves sizes that the scalars are, another one those that they are not."""
+    data = np.random.default_rng(1).random(shape).astype(np.float32)
+    results = []
+    for strategy in ("unfused", "overlap"):
+        a, t, out = fq.Buffer(data), fq.Buffer(shape, np.float32, internal=True), fq.Buffer(data)
+        with fq.fusion(sycl_queue, strategy=strategy, promote="internal") as f:
+            sycl_queue.submit(clamped_mean, shape, a, t, *edges)
+            sycl_queue.submit(clamped_mean, shape, t, out, *edges)
+        results.append(out.numpy().copy())
+    np.testing.assert_array_equal(results[1], results[0])
+    assert (f.report.strategy == "overlap") == (shape == edges)

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.analysis import recomputation
+from fusionq.analysis import footprint, recomputation
 from fusionq.analysis.list_analysis import ListAnalysis, analyse
 from fusionq.analysis.proof import TooManyOperations
 from fusionq.analysis.recomputation import halo_of, reaches, replaces, writer_of
+from fusionq.analysis.validity import validity_of
 from tests.unit.lists import submissions
 
 N = 12
@@ -194,6 +195,45 @@ def inside_a_box(item: fq.Item, a, out, n, m, o):
     else:
         near = a[i - 1, j, k] + a[i + 1, j, k] + a[i, j - 2, k] + a[i, j + 1, k]
         out[i, j, k] = near + a[i, j, k - 1] + a[i, j, k + 1]
+
+
+@fq.kernel
+def clamped_to_scalars(item: fq.Item, a, out, n, m):
+    i, j = item.get_id(0), item.get_id(1)
+    left_right = a[i, max(j - 1, 0)] + a[i, min(j + 1, m - 1)]
+    out[i, j] = left_right + a[max(i - 2, 0), j] + a[min(i + 1, n - 1), j]
+
+
+@pytest.mark.parametrize("pieces", [2, 8])
+def test_scalars_that_are_sizes_today(pieces: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Indices that are clamped to a scalar are near where that is the size, or nearly so: the
+    answer holds for other sizes of which that is true, and not for others."""
+    monkeypatch.setattr(footprint, "MOST_PIECES", pieces)
+    shape = 20, 30
+    a, out, other = (np.zeros(shape, np.float32) for _ in range(3))
+    calls = (clamped_to_scalars, shape, a, out, *shape), (clamped_to_scalars, shape, out, other,
+             *shape)  # fmt: skip
+    analysis = listed(*calls)
+    assert halo_of(analysis, 1, 0) == (4, 3)
+    validity = validity_of(analysis)
+
+    def serves(range_: tuple[int, int], scalars: tuple[int, int]) -> bool:
+        a, out, other = (np.zeros(range_, np.float32) for _ in range(3))
+        first = clamped_to_scalars, range_, a, out, *scalars
+        return validity.holds(submissions(first, (*first[:2], out, other, *scalars)))
+
+    assert serves(shape, shape)
+    assert serves((40, 50), (40, 50))
+    assert not serves((40, 50), (37, 50))
+    assert not serves((40, 50), (20, 30))
+
+
+def test_a_scalar_that_is_no_size_is_todays_or_none() -> None:
+    shape = 20, 30
+    a, out, other = (np.zeros(shape, np.float32) for _ in range(3))
+    first = clamped_to_scalars, shape, a, out, 11, 9
+    found = halo_of(listed(first, (*first[:2], out, other, 11, 9)), 1, 0)
+    assert isinstance(found, str) and "no bounded distance" in found
 
 
 def test_a_box_whose_sides_are_left_out_by_or() -> None:
