@@ -53,14 +53,13 @@ class Validity:
     limits: tuple[tuple[str, int], ...]
     conditions: tuple[Condition, ...] = ()
     constants: tuple[tuple[Source, int], ...] = ()
-    """Integer scalars that the kernels have as constants."""
+    """Integer scalars, and small extents of arrays, that the kernels have as constants."""
 
     @property
     def depends_on_scalars(self) -> bool:
         """Whether another value of some integer scalar may need another plan."""
-        return bool(self.constants) or any(
-            source.dim is None for _, sources in self.sources for source in sources
-        )
+        symbols = (source for _, sources in self.sources for source in sources)
+        return any(source.dim is None for source in (*symbols, *(s for s, _ in self.constants)))
 
     @property
     def scalars(self) -> frozenset[int]:

@@ -48,6 +48,8 @@ class Memory:
         array = self._arrays[name]
         if isinstance(array, ArrayDecl):
             return Text(str(array.shape[dim]), PRIMARY)
+        if (known := array.extent(dim)) is not None:
+            return Text(str(known), PRIMARY)
         return Text(self.identifier(ExtentArgument(name, dim)), PRIMARY)
 
     def scalar(self, name: str) -> str:

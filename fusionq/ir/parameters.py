@@ -30,6 +30,7 @@ class ArrayParam:
     ``alignment``: bytes of which all elements lie at multiples, where that is less than their size,
     as of packed records; strides are then multiples of that many bytes, and the array is not
     ``contiguous`` nor has it ``unit_stride``.
+    ``extents``: the last ones of a contiguous array, where the kernel has them as constants.
     """
 
     name: str
@@ -41,6 +42,12 @@ class ArrayParam:
     alignment: int | None = None
     unwritten: bool = False
     stored_by_one: bool = False
+    extents: tuple[int, ...] = ()
+
+    def extent(self, dim: int) -> int | None:
+        """That of a dimension, if it is a constant."""
+        known = dim - self.ndim + len(self.extents)
+        return self.extents[known] if known >= 0 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from fusionq.analysis.aliasing import has_unit_stride, is_contiguous, overlaps_itself
 from fusionq.analysis.item_space import ItemSpace, global_range, local_range
 from fusionq.analysis.list_analysis import ListAnalysis
+from fusionq.analysis.small_extents import small_extents
 from fusionq.analysis.submission import ArrayArgument
 from fusionq.ir.conjunctions import conjunction
 from fusionq.ir.fresh_names import FreshNames
@@ -86,6 +87,8 @@ class _Fuser:
     variables: list[tuple[str, ScalarType]] = field(default_factory=list)
     arrays: list[ArrayDecl] = field(default_factory=list)
     ranges: dict[int, Param] = field(default_factory=dict)
+    extents: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Of array parameters, by dimension, those that are constants."""
 
     def __post_init__(self) -> None:
         submissions, place = self.analysis.submissions, self.analysis.place
@@ -156,9 +159,12 @@ class _Fuser:
                     unit_stride=has_unit_stride(argument),
                     restrict=alone,
                     alignment=argument.alignment,
+                    extents=(known := small_extents(argument)),
                 )
             )
             self.sources[name] = ArgumentSource(s, k)
+            first = len(argument.shape) - len(known)
+            self.extents |= {(name, first + n): value for n, value in enumerate(known)}
         return self.views[key]
 
     def _extent(self, value: int, s: int, dim: int) -> Param:
@@ -205,7 +211,8 @@ class _Fuser:
                 case Param(_, name):
                     return scalars[name]
                 case Extent(array, dim):
-                    return Extent(arrays[array], dim)
+                    known = self.extents.get((arrays[array], dim))
+                    return Extent(arrays[array], dim) if known is None else Const(INT64, known)
                 case Load():
                     return replace(e, array=arrays[e.array])
                 case ItemQuery():

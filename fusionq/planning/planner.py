@@ -12,6 +12,7 @@ from fusionq.analysis.list_analysis import analyse
 from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.proof import ISL_LOCK, PlanOperations, plan_operations
 from fusionq.analysis.questions import Questions
+from fusionq.analysis.small_extents import sources_of_small_extents
 from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.base.config import debug_level
 from fusionq.base.options import FusionOptions
@@ -181,7 +182,9 @@ def _plan_steps(
         dependences=tuple(_dependence(submissions, f) for f in draft.found),
         promotions=draft.layout.decisions,
         fallback=draft.fallback,
-        validity=users.validity.result(sources_of(task.fixed)),
+        validity=users.validity.result(
+            (*sources_of(task.fixed), *sources_of_small_extents(submissions))
+        ),
         timings=timings,
         choice=draft.choice,
         recomputed=draft.recomputed,

@@ -67,7 +67,8 @@ def varying_scalars(
     seen: dict[ScalarPlace, set[int]] = {}
     for validity in known:
         for source, value in validity.constants:
-            assert source.argument is not None
+            if source.argument is None or source.dim is not None:
+                continue
             values = seen.setdefault((source.submission, source.argument), set())
             values |= {value, source.value(submissions)}
     return frozenset(place for place, values in seen.items() if len(values) > 1)
