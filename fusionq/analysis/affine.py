@@ -238,7 +238,7 @@ class AffineReader:
 
     def _shifted(self, op: str, a: Affine, b: Affine) -> Value:
         """``a << b`` or ``a >> b`` by a constant that is less than the width."""
-        places = _literal(b)
+        places = self.as_constant(b)
         if places is None or not 0 <= places < WIDTH - 1:
             return None
         if op == "shr":
@@ -246,14 +246,10 @@ class AffineReader:
         return affine(a.value.scale_val(isl_val(1 << places)), a.bound << places)
 
     def _bits(self, op: str, a: Affine, b: Affine) -> Value:
-        """``a & b``, ``a | b`` or ``a ^ b``, one of which is a constant.
-
-        Scalars are no constants here: kernels of transforms and sorts have other ones in each
-        submission, and would be analysed anew for each.
-        """
-        if _literal(b) is None:
-            a, b = b, a
-        constant = _literal(b)
+        """``a & b``, ``a | b`` or ``a ^ b``, one of which is a constant."""
+        constant = self.as_constant(b)
+        if constant is None:
+            a, constant = b, self.as_constant(a)
         if constant is None:
             return None
         common = and_constant(a.value, constant)
@@ -287,12 +283,6 @@ class AffineReader:
                 and name not in self.symbols.free
             )
         return int(value.to_python())
-
-
-def _literal(a: Affine) -> int | None:
-    """The value of ``a`` if it is a constant."""
-    value = a.value.max_val() if a.value.is_cst() else None
-    return int(value.to_python()) if value is not None and value.is_int() else None
 
 
 COMPARISONS: dict[str, Callable[[isl.PwAff, isl.PwAff], isl.Set]] = {

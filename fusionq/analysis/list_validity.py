@@ -81,6 +81,20 @@ class ListValidity:
         self.demand_items(extents, *((fewest, _ANY) if found else (0, fewest)))
         return found
 
+    def pinned(self) -> dict[Place, int]:
+        """The scalar arguments that have to keep their values, with these."""
+        found: dict[Place, int] = {}
+        for validity, _, uses in self._answers.values():
+            if not validity.pinned:
+                continue
+            sources = dict(validity.sources)
+            for name, value in validity.pinned:
+                for place in sources[name]:
+                    if place.dim is None and place.argument is not None:
+                        for numbers in uses.values():
+                            found[numbers[place.submission], place.argument] = value
+        return found
+
     def result(self, constants: tuple[tuple[Source, int], ...] = ()) -> Validity:
         """The validity of all answers, for kernels that have the scalars ``constants`` built in."""
         sizes, sources = _sizes(self._submissions)

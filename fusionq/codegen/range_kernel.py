@@ -8,6 +8,7 @@ from itertools import chain
 
 from fusionq.base.target import FloatMode
 from fusionq.codegen.along_rows import along_rows
+from fusionq.codegen.carried_values import with_carried_values
 from fusionq.codegen.clamped_loops import with_clamped_loops
 from fusionq.codegen.device_source import DeviceSource
 from fusionq.codegen.dialect import Dialect
@@ -108,6 +109,10 @@ def _code(kernel: Kernel, body: Body, dialect: Dialect) -> _Code:
         kernel = with_id_variables(kernel, body)
         body = kernel.body
     most = most_unrolled(kernel, body)
+    if dialect.unit.loads_together and kernel.few_items:
+        carried = with_carried_values(kernel, body)
+        if carried is not None:
+            kernel, body = carried, carried.body
     if dialect.unit.loads_together:
         kept = with_kept_rows(kernel, body, bool(dialect.unit.loads_early))
         if kept is not None:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from fusionq.base.frozen import dataclass
 from fusionq.ir.conjunctions import conjunction
 from fusionq.ir.fresh_names import FreshNames
+from fusionq.ir.index_sums import index_sum
 from fusionq.ir.nodes import (
     ArrayParam,
     Compare,
@@ -33,7 +34,6 @@ from fusionq.ir.nodes import (
 )
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import rewrite, rewrite_body, statements
-from fusionq.passes.index_sums import index_sum
 from fusionq.passes.inline_producer import Indices, index_of
 from fusionq.passes.propagate_indices import is_fixed, propagate_indices
 

@@ -17,6 +17,7 @@ from dataclasses import field, replace
 
 from fusionq.base.frozen import dataclass
 from fusionq.ir.fresh_names import FreshNames
+from fusionq.ir.index_sums import index_sum
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,
@@ -52,7 +53,6 @@ from fusionq.ir.walk import (
     statements,
     subexpressions,
 )
-from fusionq.passes.index_sums import index_sum
 from fusionq.passes.propagate_indices import propagate_indices
 
 MOST_NODES = 20_000

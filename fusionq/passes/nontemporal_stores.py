@@ -25,6 +25,7 @@ from dataclasses import replace
 from fusionq.base.frozen import dataclass
 from fusionq.codegen.neighbours import is_same_for_row
 from fusionq.ir.fresh_names import FreshNames
+from fusionq.ir.index_sums import index_sum
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,
@@ -51,7 +52,6 @@ from fusionq.ir.walk import (
     statements,
     subexpressions,
 )
-from fusionq.passes.index_sums import index_sum
 from fusionq.passes.propagate_indices import propagate_indices
 
 

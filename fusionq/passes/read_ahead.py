@@ -19,6 +19,7 @@ from dataclasses import replace
 
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import CODE_LIMITS
+from fusionq.ir.index_sums import index_sum
 from fusionq.ir.nodes import (
     ArrayParam,
     Binary,
@@ -33,7 +34,6 @@ from fusionq.ir.nodes import (
 )
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import expressions, statements, subexpressions
-from fusionq.passes.index_sums import index_sum
 from fusionq.passes.propagate_indices import is_fixed, propagate_indices
 
 

@@ -21,6 +21,7 @@ from dataclasses import replace
 from fusionq.base.frozen import dataclass
 from fusionq.ir.conjunctions import conjunction
 from fusionq.ir.fresh_names import FreshNames
+from fusionq.ir.index_sums import index_sum
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,
@@ -46,7 +47,6 @@ from fusionq.passes.extended_range import (
     element_of_item,
     extended_range,
 )
-from fusionq.passes.index_sums import index_sum
 from fusionq.passes.propagate_indices import is_fixed, propagate_indices
 
 

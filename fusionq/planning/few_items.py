@@ -8,7 +8,10 @@ from dataclasses import replace
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.submission import Submission
 from fusionq.base.target import CODE_LIMITS, Target
+from fusionq.codegen.carried_values import with_carried_values
 from fusionq.codegen.loads_together import has_loads_together
+from fusionq.codegen.scoping import flatten_blocks
+from fusionq.ir.nodes import Kernel
 from fusionq.planning.by_kernel import ByKernel
 from fusionq.planning.jammed_launches import is_plain
 from fusionq.planning.plan import StagePlan
@@ -24,10 +27,11 @@ class FewItems:
         self._submissions = submissions
         self._target = target
         self._validity = validity
-        self._has_loops = ByKernel(has_loads_together)
+        self._has_loops = ByKernel(_has_loops)
 
     def plan(self, stage: StagePlan) -> StagePlan:
-        """``stage``, whose loops load for many iterations at once where it has few work-items."""
+        """``stage``, whose loops load for many iterations at once, and keep in variables what goes
+        from one to the next, where it has few work-items."""
         device = self._target.device
         if not device.loads_together or not is_plain(stage):
             return stage
@@ -37,3 +41,8 @@ class FewItems:
         if self._validity.are_at_least(tuple(stage.range_of(self._submissions)), many):
             return stage
         return replace(stage, kernel=replace(stage.kernel, few_items=True))
+
+
+def _has_loops(kernel: Kernel) -> bool:
+    carried = with_carried_values(kernel, flatten_blocks(kernel.body))
+    return carried is not None or has_loads_together(kernel)

@@ -28,6 +28,8 @@ class PlanTask:
     target: Target
     fixed: dict[ScalarPlace, int]
     """Scalars that become constants."""
+    seen: Collection[ScalarPlace]
+    """Scalars that plans had as constants, of other values than now: none again."""
     varying: Collection[ScalarPlace]
     """Scalars that have changed from list to list."""
     measured: Callable[[], Target] | None

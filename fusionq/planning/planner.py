@@ -30,6 +30,7 @@ from fusionq.planning.jammed_launches import JammedLaunches
 from fusionq.planning.kept_launches import KeptLaunches
 from fusionq.planning.layout import launches_of, layout_of, promoted
 from fusionq.planning.own_row_launches import OwnRowLaunches
+from fusionq.planning.pinned_constants import PinnedConstants
 from fusionq.planning.plan import Dependence, Plan, StagePlan
 from fusionq.planning.plan_task import Draft, PlanTask
 from fusionq.planning.profitability import wanted_by
@@ -93,12 +94,13 @@ class Planning:
         """Of the first submissions, as far as they have been compared."""
         validities = [plan.validity for plan in known]
         with ISL_LOCK:
-            fixed = constants(submissions, varying_scalars(validities, submissions))
+            seen = varying_scalars(validities, submissions)
+            fixed = constants(submissions, seen)
             varying = varying_since(validities, submissions, MOST_VALUES)
         bounded = options.strategy == "auto" and not options.require
         bound = BuildBound(submissions, target, is_built) if bounded else None
         self._operations = PlanOperations(seconds)
-        task = PlanTask(submissions, options, target, fixed, varying, measured, bound)
+        task = PlanTask(submissions, options, target, fixed, seen, varying, measured, bound)
         self._steps = _plan_steps(task, self.timings, self.dependences)
 
     def go_on(self, stops: Callable[[], bool] = lambda: False) -> Plan | None:
@@ -150,7 +152,8 @@ def _plan_steps(
         print(f"--- analysis\n{analysis_text(analyse(submissions), found)}", file=sys.stderr)
     strategy = strategy_of(launched.stages, options)
     draft = Draft(found, launched, strategy, fallback_of(strategy, launched.stages, options))
-    kernels = StageKernels(questions, options, target, task.fixed)
+    pinned = PinnedConstants(questions, task.seen)
+    kernels = StageKernels(questions, options, target, task.fixed, pinned=pinned)
     if _may_be_persistent(task, launch_count(launched.stages)):
         from fusionq.planning.persistent_plan import with_persistent_kernels
 
@@ -183,7 +186,7 @@ def _plan_steps(
         promotions=draft.layout.decisions,
         fallback=draft.fallback,
         validity=users.validity.result(
-            (*sources_of(task.fixed), *sources_of_small_extents(submissions))
+            (*sources_of(task.fixed | pinned.used), *sources_of_small_extents(submissions))
         ),
         timings=timings,
         choice=draft.choice,

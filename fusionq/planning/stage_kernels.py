@@ -26,6 +26,7 @@ from fusionq.passes.pipeline import fused_kernel
 from fusionq.passes.side_by_side import SidePart, put_kernels_side_by_side
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
 from fusionq.passes.symbol_sources import of_members
+from fusionq.planning.pinned_constants import PinnedConstants
 from fusionq.planning.plan import SidePlan, StagePlan
 from fusionq.planning.promotion import Moved
 from fusionq.planning.small_sizes import demand_small_sizes
@@ -46,6 +47,7 @@ class StageKernels:
         target: Target,
         fixed: Mapping[tuple[int, int], int],
         absent: Mapping[int, int] = MappingProxyType({}),
+        pinned: PinnedConstants | None = None,
     ) -> None:
         device = target.device
         self._small = device.narrow_indices and demand_small_sizes(
@@ -56,6 +58,7 @@ class StageKernels:
         self._streamed = StreamedLaunches(target, questions.validity)
         self._split = SplitLaunches(questions.submissions, target, questions.validity)
         self._absent = absent
+        self._pinned = pinned
         self._written: set[int] | None = None
         """The groups of memory that the list writes."""
         self._every_barrier = options.barriers == "all"
@@ -77,6 +80,9 @@ class StageKernels:
             for number, s in enumerate(members)
             for k, value in self._fixed.get(s, {}).items()
         }
+        if self._pinned is not None:
+            found = self._pinned.of(members)
+            constants |= {(position[s], k): value for (s, k), value in found.items()}
         views = tuple(
             ((position[m.place[0]], m.place[1]), m, tuple(position[s] for s in m.users))
             for m in moved

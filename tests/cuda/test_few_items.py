@@ -34,6 +34,25 @@ def running(item: fq.Item, n, a, x, out):
 
 
 @fq.kernel
+def eliminated(item: fq.Item, n, a, x, out):
+    """A recurrence, and its substitution from the end on."""
+    i = item.get_id(0)
+    for k in range(1, n):
+        out[i, k] = (a[i, k] - out[i, k - 1]) / (x[k] * x[k] + a.dtype.type(1))
+    for k in range(1, n):
+        j = n - 1 - k
+        out[i, j] = out[i, j + 1] * x[j] + a[i, j]
+
+
+@fq.kernel
+def accumulated(item: fq.Item, n, a, x, out):
+    """In memory."""
+    i = item.get_id(0)
+    for k in range(n):
+        out[i, 0] = out[i, 0] * x[k] + a[i, k]
+
+
+@fq.kernel
 def backwards(item: fq.Item, n, a, x, out):
     i = item.get_id(0)
     own = a.dtype.type(1)
@@ -64,7 +83,9 @@ def pairs(item: fq.Item, n, a, x, out):
         out[i, j] = own
 
 
-@pytest.mark.parametrize("kernel", [sums, running, backwards, until_large, pairs])
+@pytest.mark.parametrize(
+    "kernel", [sums, running, eliminated, accumulated, backwards, until_large, pairs]
+)
 @pytest.mark.parametrize("items", [4, 33, 1000])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_results_have_the_same_bits(queue, kernel, items: int, dtype: str) -> None:

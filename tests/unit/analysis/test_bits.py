@@ -9,6 +9,8 @@ import pytest
 import fusionq as fq
 from fusionq.analysis.bits import and_constant, floor_of_power
 from fusionq.analysis.list_analysis import analyse
+from fusionq.base.errors import ArgumentError
+from fusionq.planning.submission_check import check_submission
 from tests.unit.analysis.pairs import dependences
 from tests.unit.lists import submissions
 
@@ -92,15 +94,37 @@ def test_what_may_wrap_is_unknown():
     assert scope(lost) == {"UNKNOWN"}
 
 
-def test_bits_that_scalars_name_are_unknown():
-    """They are other ones in each submission of a sort, which would be analysed anew."""
+@fq.kernel
+def partner(item: fq.Item, a, out, bit):
+    i = item.get_id(0)
+    out[i] = a[i ^ bit] + a[i >> bit] + a[i & bit]
 
-    @fq.kernel
-    def partner(item: fq.Item, a, out, bit):
-        i = item.get_id(0)
-        out[i] = a[(i ^ bit) & 63] + a[i >> bit]
 
-    assert scope(partner, 4) == {"UNKNOWN"}
+def test_bits_that_scalars_name_are_those_of_today() -> None:
+    """As products with scalars are: what is proved holds for their values."""
+    assert scope(partner, 4) == {"GLOBAL"}
+    a, out = np.zeros(64), np.zeros(64)
+    (validity,) = (check_submission(s) for s in submissions((partner, 64, a, out, 4)))
+    assert validity.holds(submissions((partner, 64, a, out, 4)))
+    assert not validity.holds(submissions((partner, 64, a, out, 5)))
+
+
+@fq.kernel
+def masked(item: fq.Item, a, out, bits):
+    i = item.get_id(0)
+    out[i] = a[i ^ bits]
+
+
+@pytest.mark.parametrize("bits", [0, 1, 8, 12, 63, -1, -64])
+def test_values_of_scalars_are_read_right(bits: int) -> None:
+    """Those that leave the array are refused, the others none."""
+    inside = all(0 <= i ^ bits < 64 for i in range(64))
+    (submission,) = submissions((masked, 64, np.zeros(64), np.zeros(64), bits))
+    if inside:
+        check_submission(submission)
+    else:
+        with pytest.raises(ArgumentError):
+            check_submission(submission)
 
 
 def test_narrow_bits_are_unknown():

@@ -36,6 +36,14 @@ def dot(item: fq.Item, a, b, out):
 
 
 @fq.kernel
+def eliminated(item: fq.Item, a, out):
+    """Of which an iteration loads what the one before has stored; nothing else is loaded."""
+    i = item.get_id(0)
+    for k in range(1, out.shape[1]):
+        out[i, k] = a.dtype.type(1) / (out[i, k - 1] + a.dtype.type(2))
+
+
+@fq.kernel
 def copied(item: fq.Item, a, out):
     out[item.get_id(0)] = a[item.get_id(0)]
 
@@ -67,6 +75,17 @@ def test_kernels_without_such_loops_serve_any_number() -> None:
 def test_unfused_runs_kernels_as_they_are_written() -> None:
     (stage,) = plan_of((total, 1, np.zeros(100), np.zeros(1)), strategy="unfused").stages
     assert not stage.kernel.few_items
+
+
+def test_what_an_iteration_stores_for_the_next_one_is_in_variables() -> None:
+    """In launches of few work-items that are no plain submits."""
+    a, out = np.zeros(1), np.zeros((100, 500))
+    loads = []
+    for strategy in ("sequence", "unfused"):
+        (stage,) = plan_of((eliminated, 100, a, out), strategy=strategy).stages
+        text = generated(stage.kernel, "strict", TARGET).text
+        loads.append(text[text.index("for (") :].count("out["))
+    assert loads == [1, 2]
 
 
 @pytest.mark.usefixtures("nvrtc")

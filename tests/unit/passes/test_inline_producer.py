@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.ir.index_sums import index_sum
 from fusionq.ir.nodes import Binary, Const, ItemQuery, Unary, Var
 from fusionq.ir.printer import print_expr, print_kernel
 from fusionq.ir.types import INT64
 from fusionq.ir.verifier import verify
 from fusionq.passes import inline_producer as inlining
-from fusionq.passes.index_sums import index_sum
 from fusionq.passes.inline_producer import NotInlined, Producer, index_of, inline_producer
 from tests.unit.lists import submission
 
