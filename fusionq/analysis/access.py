@@ -57,13 +57,17 @@ T = TypeVar("T")
 
 
 def read_accesses(
-    kernel: Kernel, shape: KernelShape, symbols: Symbols, own_arrays: bool = False
+    kernel: Kernel,
+    shape: KernelShape,
+    symbols: Symbols,
+    own_arrays: bool = False,
+    pins: bool = True,
 ) -> KernelAccesses:
     """The accesses of ``kernel`` over ``shape`` to its parameters; with ``own_arrays`` also those
-    to its private and local arrays."""
+    to its private and local arrays.  ``pins``: they may hold for some symbols' present values."""
     loops = [s.var for s in statements(kernel.body) if isinstance(s, For)]
     space = symbols.space(item_dims(kernel.ndim) + [f"k{n}" for n in range(len(loops))])
-    walker = _Walker(kernel, shape, symbols, space, own_arrays)
+    walker = _Walker(kernel, shape, symbols, space, own_arrays, pins)
     walker.run()
     return KernelAccesses(
         kernel.ndim,
@@ -89,6 +93,7 @@ class _Walker:
     symbols: Symbols
     space: isl.Space
     own_arrays: bool
+    pins: bool
     found: list[Access] = field(default_factory=list)
     meetings: list[Meeting] = field(default_factory=list)
     binding_loops: list[BindingLoop] = field(default_factory=list)
@@ -96,7 +101,7 @@ class _Walker:
     def __post_init__(self) -> None:
         self.reader = AffineReader(
             self.symbols, self.space, self._query, self.shape.extents, self.shape.params, set(),
-            {a.name: a for a in self.kernel.arrays if a.space == "constant"},
+            {a.name: a for a in self.kernel.arrays if a.space == "constant"}, self.pins,
         )  # fmt: skip
         self.env: dict[str, Value] = {}
         self.left_out = () if self.own_arrays else {a.name for a in self.kernel.arrays}

@@ -77,6 +77,8 @@ class AffineReader:
     pinned: set[str]
     tables: Mapping[str, ArrayDecl] = field(default_factory=dict)
     """The kernel's constant arrays."""
+    pins: bool = True
+    """Whether symbols may be pinned; otherwise such products and quotients are not analysable."""
 
     def read(self, expr: Expr, env: Mapping[str, Value]) -> Value:
         """The value of ``expr``, or None if it is not analysable."""
@@ -270,6 +272,8 @@ class AffineReader:
     def as_constant(self, a: Affine) -> int | None:
         """The value of ``a`` if it depends on symbols only, which are then pinned."""
         if a.value.involves_dims(isl.dim_type.in_, 0, self.space.dim(isl.dim_type.set)):
+            return None
+        if not self.pins and not a.value.is_cst():
             return None
         here = a.value.intersect_params(self.symbols.point)
         value = here.max_val()

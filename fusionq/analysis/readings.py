@@ -40,6 +40,9 @@ class Readings:
         field(default_factory=dict)
     )
     """By shape, and by the values that the accesses rest on."""
+    versions: dict[int, set[tuple[int, ...]]] = field(default_factory=dict)
+    """For each kernel, by identity, the values of symbols for which it has been read, of those that
+    were pinned."""
     elements: dict[Hashable, isl.Map | None] = field(default_factory=dict)
     """Of instances, by access and how its array lies."""
     item_elements: dict[Hashable, isl.Map | None] = field(default_factory=dict)

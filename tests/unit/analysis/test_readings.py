@@ -94,6 +94,31 @@ def test_kernels_that_rest_on_values_are_read_for_each(monkeypatch):
         assert read.calls == times
 
 
+@fq.kernel
+def exchanged(item: fq.Item, a, distance):
+    i = item.get_id(0)
+    j = i ^ distance
+    if j > i:
+        a[i], a[j] = min(a[i], a[j]), max(a[i], a[j])
+
+
+def test_a_kernel_is_read_for_so_many_values(monkeypatch):
+    """What others access is not known then; values that have been read stay known."""
+    monkeypatch.setattr(list_analysis, "MOST_VERSIONS", 3)
+    a = np.zeros(64)
+    distances = (1, 2, 4, 8, 16, 4, 1)
+    questions = Questions(submissions(*((exchanged, 64, a, d) for d in distances)))
+    known = [
+        questions.ask(
+            (s,),
+            "known",
+            lambda analysis: all(x.indices is not None for x in analysis.accesses[0].accesses),
+        )
+        for s in range(len(distances))
+    ]
+    assert known == [True, True, True, False, False, True, True]
+
+
 def test_canonical_objects():
     readings = Readings()
     one = isl.Map("[n] -> { [i] -> [i + 1] : 0 <= i < n }")
