@@ -18,7 +18,7 @@ def assigned_names(nodes: Iterable[ast.AST]) -> set[str]:
         if isinstance(node, (ast.FunctionDef, ast.Lambda)):
             if isinstance(node, ast.FunctionDef):
                 found.add(node.name)
-            waiting += [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+            waiting += _defaults(node)
         elif not isinstance(node, COMPREHENSIONS):
             if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
                 found.add(node.id)
@@ -26,17 +26,26 @@ def assigned_names(nodes: Iterable[ast.AST]) -> set[str]:
     return found
 
 
+def _defaults(node: ast.FunctionDef | ast.Lambda) -> list[ast.AST]:
+    """The defaults of a function's parameters, which are evaluated where it is defined."""
+    return [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+
+
 def rebound_names(statement: ast.stmt) -> frozenset[str]:
     """The names that expressions of a statement assign, by ``:=``; not those of statements in
     it."""
     found: set[str] = set()
-    waiting: list[ast.AST] = [statement]
+    waiting = list(ast.iter_child_nodes(statement))
+    if isinstance(statement, ast.FunctionDef):
+        waiting = _defaults(statement)
     while waiting:
-        for node in ast.iter_child_nodes(waiting.pop()):
-            if isinstance(node, ast.NamedExpr):
-                found.add(node.target.id)
-            if not isinstance(node, (ast.stmt, ast.Lambda, *COMPREHENSIONS)):
-                waiting.append(node)
+        node = waiting.pop()
+        if isinstance(node, ast.NamedExpr):
+            found.add(node.target.id)
+        if isinstance(node, (ast.Lambda, ast.FunctionDef)):
+            waiting += _defaults(node)
+        elif not isinstance(node, (ast.stmt, *COMPREHENSIONS)):
+            waiting += ast.iter_child_nodes(node)
     return frozenset(found)
 
 

@@ -87,6 +87,15 @@ for k in range(3):
         s -= c
 out[i] = s
 ---
+x = 3.0
+for k in range(3):
+    y = x + (lambda v, w=(x := v0 + k if (v0 := a[i]) > 0.2 else 1.0): v - w)(a[i]) + x
+    out[i] += y
+---
+x = 3
+y = x + (lambda v, *, w=(x := i): v - w)(2) + x * 10
+out[i] = y
+---
 x = i
 x += (x := 5) * x
 out[i] = x
