@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -37,6 +38,7 @@ from fusionq.frontend.values import (
     AtomicValue,
     ComplexValue,
     Constant,
+    FunctionValue,
     ItemValue,
     MethodValue,
     ObjectValue,
@@ -63,6 +65,20 @@ def _is_elementwise(obj: object) -> bool:
 class Calls(GroupOperations):
     """Lowers calls."""
 
+    @abstractmethod
+    def sequence_call(self, function: object, node: ast.Call) -> Value | None:
+        """A call of one argument that is gone over; None for another call."""
+
+    @abstractmethod
+    def inline_nested(
+        self,
+        function: FunctionValue,
+        arguments: Sequence[Value],
+        keywords: Mapping[str, Value],
+        node: ast.AST,
+    ) -> Value:
+        """The result of a call of a function that is defined in the kernel."""
+
     def call(self, node: ast.Call) -> Value:
         known = self.static(node)
         if known is not MISSING:
@@ -76,6 +92,9 @@ class Calls(GroupOperations):
         callee = self.value(node.func)
         if isinstance(callee, ObjectValue):
             self._refuse_builtin(callee.object, node)
+            gone_over = self.sequence_call(callee.object, node)
+            if gone_over is not None:
+                return gone_over
         if any(keyword.arg is None for keyword in node.keywords):
             self.fail(node, "** is not supported in calls", "Write the arguments out.")
         keywords = [(keyword.arg or "", keyword.value) for keyword in node.keywords]
@@ -93,6 +112,8 @@ class Calls(GroupOperations):
         if isinstance(callee, ObjectValue) and own:
             assert callable(callee.object)
             return self.language_call(callee.object, positional, named, node)
+        if isinstance(callee, FunctionValue):
+            return self.inline_nested(callee, positional, named, node)
         if isinstance(callee, ObjectValue):
             inlined = self.kernel.captures.callee(callee.object)
             if inlined is not None:
@@ -156,7 +177,7 @@ class Calls(GroupOperations):
         name = ast.unparse(node.func)
         scalar = named_type(obj)
         if is_sequence_function(obj) and len(arguments) == 1:
-            return self._of_sequence(obj, arguments[0], node)
+            return self.of_sequence(obj, arguments[0], node)
         if any(map(is_array, arguments)) and _is_elementwise(obj):
             return self.elementwise(partial(self.function_of, obj, node=node), arguments, node)
         if obj is complex or complex_type(obj) is not None:
@@ -190,7 +211,7 @@ class Calls(GroupOperations):
             return written
         return self.function_of(obj, *arguments, node=node)
 
-    def _of_sequence(self, obj: object, value: Value, node: ast.Call) -> Value:
+    def of_sequence(self, obj: object, value: Value, node: ast.Call) -> Value:
         """``sum``, ``min``, ``max``, ``any`` and ``all`` of a tuple or of a row."""
         if isinstance(value, TupleValue) and obj in (min, max) and value.items:
             if not value.items[1:]:
@@ -201,7 +222,8 @@ class Calls(GroupOperations):
             self.fail(
                 node,
                 f"{ast.unparse(node.func)} of {describe(value)}",
-                "It takes a tuple or a row, e.g. a[i]; else combine numbers in a for loop.",
+                "It takes a tuple, a row, e.g. a[i], or a generator, e.g. of a row's squares: "
+                "x * x for x in a[i].",
             )
         return self.inline(Callee(SEQUENCE_BODIES[obj]), [value], {}, node)
 

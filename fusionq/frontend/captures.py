@@ -18,12 +18,8 @@ import numpy as np
 from fusionq.base.errors import KernelLanguageError
 from fusionq.frontend.callees import Callee, callee_of
 from fusionq.frontend.constants import frozen, identity
-from fusionq.frontend.source import (
-    FunctionSource,
-    KernelText,
-    assigned_names,
-    function_source,
-)
+from fusionq.frontend.scopes import assigned_names
+from fusionq.frontend.source import FunctionSource, KernelText, function_source
 
 
 class _Absent:

@@ -8,27 +8,32 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
 from types import NoneType
+from typing import TypeAlias
 
 import numpy as np
 
 from fusionq.frontend.complex_numbers import ComplexNumbers, Element, complex_type
 from fusionq.frontend.draft import Draft, DraftIf, meets, negated
 from fusionq.frontend.operators import COMPARE_OPERATORS
+from fusionq.frontend.path_conditions import Fact
 from fusionq.frontend.typing_rules import WEAK_BOOL, named_type
 from fusionq.frontend.values import (
+    ArrayValue,
     ComplexValue,
     Constant,
+    Environment,
     ObjectValue,
     Runtime,
     Scalar,
     TupleValue,
     Value,
     VectorValue,
+    describe,
     is_array,
     is_complex,
     same,
 )
-from fusionq.ir.nodes import Assign, Const, Logical, LogicalOp, Var
+from fusionq.ir.nodes import Assign, Const, Expr, Logical, LogicalOp, Var
 from fusionq.ir.types import BOOL
 
 MOST_CHAINED = 100
@@ -187,21 +192,51 @@ class Conditions(ComplexNumbers):
         decides = op == "or"
         if isinstance(lhs, Constant):
             return lhs if bool(lhs.value) == decides else evaluate()
+        before, versions = self.env, dict(self.path.versions)
+        says = self.path.implied(lhs.expr, not decides)
         with self.nested() as block, self.where(lhs, op == "and"):
+            self.env = dict(before or {})
             rhs = evaluate()
+        after, self.env = self.env, before
         self._refuse_meeting(block, node)
         result = WEAK_BOOL if lhs.type.weak and rhs.type.weak else BOOL
         value = self.convert(rhs, BOOL, node)
-        if block:
+        assigned = self.assigned_in(before, after)
+        if block or assigned:
             variable = Var(BOOL, self.fresh("condition"))
             self.block.append(Assign(variable.name, lhs.expr, self.span(node)))
             cond = variable if op == "and" else negated(variable)
             block.append(Assign(variable.name, value, self.span(node)))
-            self.block.append(DraftIf(cond, block, [], self.span(node)))
+            says += self.path.implied(value, not decides)
+            other: list[Draft] = []
+            if assigned:
+                self.meet_again([(after, block), (before, other)], versions)
+            self.block.append(DraftIf(cond, block, other, self.span(node)))
+            self.path.decided(variable.name, says, not decides)
+            self.bound_where(assigned, after, self.path.of(variable, not decides))
             return Runtime(result, variable)
         if isinstance(value, Const):
             return rhs if bool(value.value) == decides else Runtime(result, lhs.expr)
         return Runtime(result, Logical(op, lhs.expr, value))
+
+    @abstractmethod
+    def meet_again(
+        self, ends: Sequence[tuple[Environment | None, list[Draft]]], versions: dict[str, int]
+    ) -> None:
+        """Where paths of an expression meet that may assign names: what these stand for;
+        ``versions``: how often variables had been assigned before."""
+
+    @abstractmethod
+    def bound_where(
+        self, names: Sequence[str], after: Environment | None, where: tuple[Fact, ...]
+    ) -> None:
+        """Let names that only one path of an expression binds, as ``after``, be read where facts
+        hold that say so."""
+
+    @staticmethod
+    def assigned_in(before: Environment | None, after: Environment | None) -> list[str]:
+        """The names that an expression has assigned."""
+        return [n for n, bound in (after or {}).items() if bound is not (before or {}).get(n)]
 
     def _refuse_meeting(self, block: Sequence[Draft], node: ast.AST) -> None:
         """Refuse barriers and group functions in what is not always evaluated."""
@@ -219,34 +254,90 @@ class Conditions(ComplexNumbers):
         cond = self.condition(node.test)
         if isinstance(cond, Constant):
             return self.value(node.body if cond.value else node.orelse)
-        branches: list[tuple[Value, list[Draft]]] = []
+        before, versions = self.env, dict(self.path.versions)
+        values: list[Value] = []
+        ends: list[tuple[Environment | None, list[Draft]]] = []
         for side in (node.body, node.orelse):
             with self.nested() as block, self.where(cond, side is node.body):
-                branches.append((self.value(side), block))
+                self.env = dict(before or {})
+                values.append(self.value(side))
+            ends.append((self.env, block))
             self._refuse_meeting(block, side)
-        (then, then_block), (orelse, orelse_block) = branches
-        if same(then, orelse) and not isinstance(then, (Runtime, ComplexValue)):
-            return then
-        a, b = self.number_value(then, node.body), self.number_value(orelse, node.orelse)
+        self.env = before
+        assigned = [name for env, _ in ends for name in self.assigned_in(before, env)]
+        if not assigned and not any(block for _, block in ends):
+            cond = self._chosen_by(cond, values, node)
+            return self._chosen(values[0], values[1], partial(self._selected, cond, node), node)
+        (_, then), (_, orelse) = ends
+        choose = partial(self._assigned, then, orelse, node)
+        result = self._chosen(values[0], values[1], choose, node)
+        paths = [self.path.of(cond.expr, holds) for holds in (True, False)]
+        if assigned:
+            self.meet_again(ends, versions)
+        self.block.append(DraftIf(cond.expr, then, orelse, self.span(node)))
+        for (env, _), path, other in zip(ends, paths, reversed(ends), strict=True):
+            only = [n for n in self.assigned_in(before, env) if n not in (other[0] or {})]
+            self.bound_where(only, env, path)
+        return result
+
+    def _chosen_by(self, cond: Scalar, values: Sequence[Value], node: ast.IfExp) -> Scalar:
+        """The condition of a choice, in a variable if it is one of several values."""
+        several = any(isinstance(v, (TupleValue, ArrayValue)) for v in values)
+        return self.spilled(cond, "condition", node) if several else cond
+
+    def _chosen(self, a: Value, b: Value, choose: Choose, node: ast.IfExp) -> Value:
+        """One of two values: of tuples item by item, of parts of an array index by index."""
+        if same(a, b) and not isinstance(a, (Runtime, ComplexValue)):
+            return a
+        if isinstance(a, TupleValue) and isinstance(b, TupleValue):
+            if len(a.items) == len(b.items):
+                pairs = zip(a.items, b.items, strict=True)
+                items = tuple(self._chosen(x, y, choose, node) for x, y in pairs)
+                return TupleValue(items, a.names if a.names == b.names else (), a.is_list)
+            self.fail(
+                node,
+                f"this conditional expression is {describe(a)} or of {len(b.items)}",
+                "Give both as many items.",
+            )
+        if isinstance(a, ArrayValue) and isinstance(b, ArrayValue) and a.form == b.form:
+            others = iter(b.expressions)
+
+            def index(expr: Expr) -> Expr:
+                other = next(others)
+                if expr == other:
+                    return expr
+                found = choose(Runtime(expr.type, expr), Runtime(other.type, other))
+                assert isinstance(found, Runtime)
+                return found.expr
+
+            return a.mapped(index)
+        return choose(self.number_value(a, node.body), self.number_value(b, node.orelse))
+
+    def _selected(self, cond: Scalar, node: ast.IfExp, a: Element, b: Element) -> Element:
+        """One of two numbers, as an expression."""
+        return self.choice(cond, a, b, node, "this conditional expression")
+
+    def _assigned(
+        self, then: list[Draft], orelse: list[Draft], node: ast.IfExp, a: Element, b: Element
+    ) -> Element:
+        """One of two numbers, as a variable that the statements of both sides assign."""
         what, span = "this conditional expression", self.span(node)
-        if not then_block and not orelse_block:
-            return self.choice(cond, a, b, node, what)
 
         def assigned(x: Scalar, y: Scalar) -> Scalar:
             common = self.joined(x, y, node, what)
             variable = Var(common.strong, self.fresh("choice"))
-            then_block.append(Assign(variable.name, self.convert(x, common.strong, node), span))
-            orelse_block.append(Assign(variable.name, self.convert(y, common.strong, node), span))
+            then.append(Assign(variable.name, self.convert(x, common.strong, node), span))
+            orelse.append(Assign(variable.name, self.convert(y, common.strong, node), span))
             return Runtime(common, variable)
 
-        result: Value
         if isinstance(a, ComplexValue) or isinstance(b, ComplexValue):
             x, y = self.both_complex(a, b, node, what)
-            result = ComplexValue(*map(assigned, x.parts, y.parts))
-        else:
-            result = assigned(a, b)
-        self.block.append(DraftIf(cond.expr, then_block, orelse_block, span))
-        return result
+            return ComplexValue(*map(assigned, x.parts, y.parts))
+        return assigned(a, b)
+
+
+Choose: TypeAlias = Callable[[Element, Element], Element]
+"""What makes one number of two, of which a condition decides."""
 
 
 def _itself(value: Scalar) -> Scalar:

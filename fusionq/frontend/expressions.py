@@ -16,8 +16,8 @@ from fusionq.frontend.complex_numbers import Element, complex_constant
 from fusionq.frontend.conditions import MOST_CHAINED
 from fusionq.frontend.constants import MOST_TABLE_BYTES, field_names, is_table
 from fusionq.frontend.item_queries import ITEM_MEMBERS, item_property, sub_group_query
+from fusionq.frontend.nested_functions import NestedFunctions
 from fusionq.frontend.operators import BINARY_OPERATORS, UNARY_OPERATORS, as_number
-from fusionq.frontend.record_assignments import RecordAssignments
 from fusionq.frontend.refused import COMBINING, REFUSED_SYNTAX, attribute_meant
 from fusionq.frontend.typing_rules import number_type
 from fusionq.frontend.values import (
@@ -32,7 +32,6 @@ from fusionq.frontend.values import (
     ReductionValue,
     Runtime,
     TupleValue,
-    Unusable,
     Value,
     VectorValue,
     describe,
@@ -44,12 +43,20 @@ from fusionq.language.memory_model import MEMORY_MODEL
 ZERO = Constant(WEAK_INT, 0)
 
 
-class Expressions(RecordAssignments):
+class Expressions(NestedFunctions):
     """Lowers expressions; what needs statements emits them before."""
 
     @abstractmethod
     def call(self, node: ast.Call) -> Value:
         """The value of a call."""
+
+    @abstractmethod
+    def named(self, node: ast.NamedExpr) -> Value:
+        """``name := value``."""
+
+    @abstractmethod
+    def list_comprehension(self, node: ast.ListComp) -> Value:
+        """The items of a comprehension, as a list."""
 
     @abstractmethod
     def atomic_method(self, owner: AtomicValue, node: ast.Attribute) -> Value:
@@ -86,6 +93,12 @@ class Expressions(RecordAssignments):
                 return TupleValue(items, is_list=isinstance(node, ast.List))
             case ast.Call():
                 return self.call(node)
+            case ast.Lambda():
+                return self.nested_function(node)
+            case ast.NamedExpr():
+                return self.named(node)
+            case ast.ListComp():
+                return self.list_comprehension(node)
         self.refuse(node)
 
     def with_items(
@@ -138,21 +151,12 @@ class Expressions(RecordAssignments):
         )
 
     def name(self, node: ast.Name) -> Value:
-        if node.id not in self.source.local_names:
+        owner = self.owner(node.id)
+        if owner is None:
             return self.captured(
                 self.kernel.captures.name(self.source.function, node.id), node.id, node
             )
-        bound = (self.env or {}).get(node.id)
-        if bound is None:
-            self.fail(node, f"{node.id!r} is read before it is assigned", "Assign it first.")
-        if isinstance(bound, Unusable):
-            if bound.binding is not None and self.path.hold(bound.where):
-                return bound.binding.value
-            found = bound.after_loop() if bound.after_loop is not None else bound
-            if isinstance(found, Binding):
-                return found.value
-            self.fail(node, found.message, found.hint)
-        return bound.value
+        return self.bound_name(node, owner)
 
     def captured(self, obj: object, name: str, node: ast.AST) -> Value:
         """What a global, a closure variable or a module's attribute stands for."""
@@ -198,9 +202,10 @@ class Expressions(RecordAssignments):
         return static_object(node, self._static_name, self.kernel.captures.attribute)
 
     def _static_name(self, name: str) -> object:
-        if name not in self.source.local_names:
+        owner = self.owner(name)
+        if owner is None:
             return self.kernel.captures.name(self.source.function, name)
-        bound = (self.env or {}).get(name)
+        bound = (owner.env or {}).get(name)
         value = bound.value if isinstance(bound, Binding) else None
         return value.object if isinstance(value, ObjectValue) else MISSING
 

@@ -137,6 +137,25 @@ class JoinedPaths(Calls):
                 self.copy(target, bound.value, block, bound)
         return Binding(target, bindings[0].span)
 
+    def meet_again(
+        self, ends: Sequence[tuple[Environment | None, list[Draft]]], versions: dict[str, int]
+    ) -> None:
+        """Where paths of an expression meet that may assign names."""
+        states: list[State] = [(env, block) for env, block in ends if env is not None]
+        self.env = self.merge(states)
+        self.path.meet(versions)
+
+    def bound_where(
+        self, names: Sequence[str], after: Environment | None, where: tuple[Fact, ...]
+    ) -> None:
+        """Let names that only one path of an expression binds be read where facts hold that say
+        so."""
+        for name in names:
+            found, bound = (self.env or {}).get(name), (after or {}).get(name)
+            if isinstance(found, Unusable) and isinstance(bound, Binding) and where:
+                assert self.env is not None
+                self.env[name] = replace(found, binding=bound, where=where)
+
     def bind_by_flags(self, states: Sequence[State], ends: Sequence[PathEnd]) -> None:
         """Let names that some of the paths, which have met, leave unbound be read where a flag is
         true that is false on these."""

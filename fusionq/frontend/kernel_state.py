@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 import numpy.typing as npt
@@ -12,6 +14,7 @@ from fusionq.frontend.captures import Captures
 from fusionq.frontend.path_conditions import Definition
 from fusionq.frontend.record_arrays import FieldNames, name_fields
 from fusionq.frontend.signature import ArgumentType, Signature
+from fusionq.frontend.source import FunctionSource
 from fusionq.ir.nodes import ArrayDecl, Expr, Var
 from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.walk import subexpressions
@@ -60,6 +63,12 @@ class KernelState:
         """The arrays that stand for the fields of arrays of records."""
         self.field_extents: dict[str, tuple[int | None, ...]] = {}
         """Of the arrays that stand for fields of parameters: extents that are known."""
+        self.nested: dict[ast.AST, FunctionSource] = {}
+        """The functions that are defined in the kernel, by their definitions."""
+        self.comprehensions: dict[ast.AST, tuple[ast.AST, set[str]]] = {}
+        """Copies of its comprehensions with names of their own, and these."""
+        self.numbers = count()
+        """For names that the kernel's text has not."""
         self._used = set(reserved)
 
     @contextmanager

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from types import CodeType
 
+from fusionq.frontend.scopes import function_of_lambda
+
 
 def lambda_tree(code: CodeType, lines: Sequence[str]) -> ast.FunctionDef | None:
     """The function that returns what the lambda expression of ``code`` gives, as a ``def`` in the
@@ -15,14 +17,7 @@ def lambda_tree(code: CodeType, lines: Sequence[str]) -> ast.FunctionDef | None:
     that compile to the same, which mean the same, the first."""
     for node, found in _compiled("".join(lines), code.co_filename):
         if node.lineno == code.co_firstlineno and _is_same(found, code):
-            body = ast.copy_location(ast.Return(node.body), node.body)
-            tree = ast.FunctionDef(
-                name="lambda_", args=node.args, body=[body], decorator_list=[], returns=None
-            )  # fmt: skip
-            if "type_params" in ast.FunctionDef._fields:  # Python 3.12
-                tree.__dict__["type_params"] = []
-            ast.copy_location(tree, node)
-            return tree
+            return function_of_lambda(node)
     return None
 
 

@@ -37,7 +37,7 @@ class LanguageArguments(Expressions):
     def text_or_value(self, node: ast.expr) -> Value:
         """The value of an argument that may also be a string, or the name of a global one."""
         text: object = node.value if isinstance(node, ast.Constant) else None
-        if isinstance(node, ast.Name) and node.id not in self.source.local_names:
+        if isinstance(node, ast.Name) and self.owner(node.id) is None:
             text = self.kernel.captures.name(self.source.function, node.id)
         return ObjectValue(text) if isinstance(text, str) else self.value(node)
 

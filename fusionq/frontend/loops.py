@@ -18,9 +18,10 @@ from fusionq.frontend.draft import (
     without_leaving,
 )
 from fusionq.frontend.elements import MOST_UNROLLED
+from fusionq.frontend.flags import PathEnd
 from fusionq.frontend.joined_paths import Block, State
 from fusionq.frontend.path_conditions import entered
-from fusionq.frontend.source import assigned_names
+from fusionq.frontend.scopes import assigned_names
 from fusionq.frontend.state import LoopContext, NotConstant
 from fusionq.frontend.typing_rules import type_name
 from fusionq.frontend.values import (
@@ -81,7 +82,7 @@ class Loops(ControlFlow):
         if backward is not None and isinstance(node.target, ast.Name):
             self._over_range(node, node.target.id, backward, _itself)
             return
-        items = self._iterated(node.iter)
+        items = self.iterated(node.iter)
         if isinstance(items, Items):
             bounds = Const(INT64, 0), self.convert(items.count, INT64, node), Const(INT64, 1)
             self._over_range(node, "position", bounds, items.item)
@@ -162,7 +163,7 @@ class Loops(ControlFlow):
         self.unrolled(node, [partial(_itself, item) for item in fixed])
 
     # ----------------------------------------------------------------- what is gone over
-    def _iterated(self, node: ast.expr) -> TupleValue | Items | Value:
+    def iterated(self, node: ast.expr) -> TupleValue | Items | Value:
         """What a loop goes over: a tuple, the elements or parts of an array, or what is neither.
         ``enumerate``, ``zip`` and ``reversed`` of tuples are tuples, of arrays and ranges they have
         items."""
@@ -325,22 +326,32 @@ class Loops(ControlFlow):
                     self.statements(node.body)
                 self.loops.pop()
                 breaks += context.breaks
-                self._meet_jumps(body, context.continues)
+                self._meet_jumps(body, context.continues, versions)
                 if context.continues or context.breaks:
                     self.path.facts = known
+                if context.breaks and not context.continues:
                     self.path.meet(versions)
         if breaks:
-            self._meet_jumps(block, breaks)
-            self.path.meet(versions)
+            self._meet_jumps(block, breaks, versions)
         else:
             self.block += block
         self.kernel.copies = copies
 
-    def _meet_jumps(self, body: Block, jumps: Sequence[tuple[Jump, Environment]]) -> None:
-        """Append a body from which ``jumps`` go to its end; its end is where the paths meet."""
+    def _meet_jumps(
+        self,
+        body: Block,
+        jumps: Sequence[tuple[Jump, Environment]],
+        versions: dict[str, int],
+    ) -> None:
+        """Append a body from which ``jumps`` go to its end; its end is where the paths meet.
+        ``versions``: how often variables had been assigned before it."""
         if jumps:
             ends: list[State] = [(env, jump.before) for jump, env in jumps]
-            self.env = self.merge([*([(self.env, body)] if self.env is not None else []), *ends])
+            if self.env is not None:
+                ends.insert(0, (self.env, body))
+            self.env = self.merge(ends)
+            self.path.meet(versions)
+            self.bind_by_flags(ends, [PathEnd(env, {}) for env, _ in ends])
         left = [jump for jump, _ in jumps]
         self.block += without_leaving(body, left, lambda: self.fresh("left"))
 
@@ -366,12 +377,16 @@ class Loops(ControlFlow):
         return bounds[0], bounds[1], bounds[2]
 
     def while_loop(self, node: ast.While) -> None:
+        if self.source.names_in_expressions and assigned_names([node.test]):
+            node = _with_test_inside(node)
         span = self.span(node)
+        never: list[ast.expr] = []
 
         def lower() -> LoopExit | None:
             with self.nested() as head:
                 cond = self.condition(node.test)
             if isinstance(cond, Constant) and not cond.value:
+                never.append(node.test)
                 return None
             can_end = not isinstance(cond, Constant)
             test = cond.expr if isinstance(cond, Runtime) else Const(BOOL, True)
@@ -386,6 +401,18 @@ class Loops(ControlFlow):
             return LoopExit(body, can_end)
 
         self.loop(assigned_names(node.body), lower)
+        for test in never[:1]:
+            self.condition(test)  # what it does is done once
+
+
+def _with_test_inside(node: ast.While) -> ast.While:
+    """``while True: if not test: break; …``, where names that the test assigns are assigned in
+    the loop."""
+    test = ast.UnaryOp(ast.Not(), node.test)
+    leave = ast.copy_location(ast.If(test, [ast.Break()], []), node.test)
+    always = ast.copy_location(ast.Constant(True), node.test)
+    loop = ast.copy_location(ast.While(always, [leave, *node.body], []), node)
+    return ast.fix_missing_locations(loop)
 
 
 def _iterations(start: Expr, stop: Expr, step: Expr) -> range | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import FunctionType, ModuleType
+from functools import partial
+from types import ModuleType
 
 from fusionq.base.errors import KernelLanguageError
 from fusionq.frontend.bfloat16 import legalised
@@ -34,6 +35,7 @@ from fusionq.frontend.values import (
     Binding,
     ComplexValue,
     Environment,
+    FunctionValue,
     ItemValue,
     NewPrivateArray,
     ObjectValue,
@@ -77,23 +79,47 @@ class FunctionLowering(Statements):
 
         The body's variables are renamed; its returns become jumps to the end of the call.
         """
-        self._refuse_recursion(callee.function, node)
         try:
             source = self.kernel.captures.source(callee.function)
         except KernelLanguageError as error:
             place = f"{self.span(node)}, in {self.source.name!r}"
             raise KernelLanguageError(f"{error}\n  called at {place}") from None
+        self._refuse_recursion(source, node)
         first = [self.captured(value, source.name, node) for value in callee.arguments]
         named = {k: self.captured(v, k, node) for k, v in callee.keywords if k not in keywords}
-        bound = self._bind_arguments(source, [*first, *arguments], {**named, **keywords}, node)
+        given = [*first, *arguments], {**named, **keywords}
+        defaults = partial(self._defaults, source, node)
+        bound = self._bind_arguments(source, *given, defaults, node)
         return self.inline_bound(callee, source, bound, node)
+
+    def inline_nested(
+        self,
+        function: FunctionValue,
+        arguments: Sequence[Value],
+        keywords: Mapping[str, Value],
+        node: ast.AST,
+    ) -> Value:
+        """The result of a call of a function that is defined in the kernel."""
+        source, enclosing = function.source, function.enclosing
+        self._refuse_recursion(source, node)
+        defaults = function.defaults.get
+        bound = self._bind_arguments(source, arguments, keywords, defaults, node)
+        inner = self.inside(Callee(source.function), source, node)
+        assert isinstance(enclosing, FunctionState)
+        inner.enclosing = enclosing
+        return self._lower_inside(inner, bound, node)
 
     def inline_bound(
         self, callee: Callee, source: FunctionSource, bound: Mapping[str, Value], node: ast.AST
     ) -> Value:
         """The result of a call whose parameters have these values."""
-        inner = self.inside(callee, source, node)
+        return self._lower_inside(self.inside(callee, source, node), bound, node)
+
+    def _lower_inside(
+        self, inner: FunctionLowering, bound: Mapping[str, Value], node: ast.AST
+    ) -> Value:
         assert inner.env is not None
+        source = inner.source
         for name, value in bound.items():
             inner.env[name] = Binding(inner.parameter(name, value), source.span(source.tree))
         inner.statements(source.tree.body)
@@ -105,13 +131,13 @@ class FunctionLowering(Statements):
         """What lowers the body of a function that is called here."""
         return type(self)(self.kernel, source, {}, (self, node))
 
-    def _refuse_recursion(self, function: FunctionType, node: ast.AST) -> None:
+    def _refuse_recursion(self, source: FunctionSource, node: ast.AST) -> None:
         frame: FunctionState | None = self
         while frame is not None:
-            if frame.source.function is function:
+            if frame.source.tree is source.tree:
                 self.fail(
                     node,
-                    f"{function.__name__!r} calls itself; recursion is not supported",
+                    f"{source.name!r} calls itself; recursion is not supported",
                     "Write it as a loop.",
                 )
             frame = frame.caller[0] if frame.caller is not None else None
@@ -121,6 +147,7 @@ class FunctionLowering(Statements):
         source: FunctionSource,
         arguments: Sequence[Value],
         keywords: Mapping[str, Value],
+        default: Callable[[str], Value | None],
         node: ast.AST,
     ) -> dict[str, Value]:
         """Each parameter's value: by position, by keyword, or its default."""
@@ -149,19 +176,27 @@ class FunctionLowering(Statements):
                     f"Its parameters are {', '.join(names) or 'none'}; give each one once.",
                 )
             bound[name] = value
-        defaults = dict(source.function.__kwdefaults__ or {})
-        values = source.function.__defaults__ or ()
-        defaults |= dict(zip(positional[len(positional) - len(values) :], values, strict=True))
         for name in names:
             if name not in bound:
-                if name not in defaults:
+                given = default(name)
+                if given is None:
                     self.fail(
                         node,
                         f"{source.name!r} needs the argument {name!r}",
                         f"Its parameters are {', '.join(names)}.",
                     )
-                bound[name] = self.captured(defaults[name], f"the default of {name}", node)
+                bound[name] = given
         return bound
+
+    def _defaults(self, source: FunctionSource, node: ast.AST, name: str) -> Value | None:
+        """The default of a parameter of a plain Python function; None where it has none."""
+        positional = source.parameters
+        defaults = dict(source.function.__kwdefaults__ or {})
+        values = source.function.__defaults__ or ()
+        defaults |= dict(zip(positional[len(positional) - len(values) :], values, strict=True))
+        if name not in defaults:
+            return None
+        return self.captured(defaults[name], f"the default of {name}", node)
 
     def parameter(self, name: str, value: Value) -> Value:
         """An argument as the inlined body sees it; evaluated once."""

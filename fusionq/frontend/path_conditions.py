@@ -63,6 +63,12 @@ class PathConditions:
         if says is not None:
             self.definitions[variable] = version, says
 
+    def decided(self, variable: str, says: tuple[Fact, ...], holds: bool) -> None:
+        """Note an assignment to a bool, and what holds where it is true (or false)."""
+        self.assigned(variable)
+        where = (says, ()) if holds else ((), says)
+        self.definitions[variable] = self.versions[variable], where
+
     def between(self, variable: str, least: int | None, greatest: int | None) -> None:
         """Note between what an int64 variable is."""
         key = Var(INT64, variable)

@@ -11,7 +11,10 @@ from types import BuiltinFunctionType, ModuleType
 import numpy as np
 
 REFUSED_SYNTAX: dict[type[ast.AST], tuple[str, str]] = {
-    ast.Assert: ("assert is not supported", "Check on the host, before the submission."),
+    ast.Assert: (
+        "assert of what is not known when the kernel is compiled",
+        "Check on the host, before the submission.",
+    ),
     ast.AsyncFor: ("async is not supported", "Use a plain for loop."),
     ast.AsyncFunctionDef: ("async is not supported", "Define a plain function outside."),
     ast.AsyncWith: ("async is not supported", "Kernels have no with."),
@@ -19,24 +22,24 @@ REFUSED_SYNTAX: dict[type[ast.AST], tuple[str, str]] = {
     ast.ClassDef: ("a class cannot be defined in a kernel", "Pass plain arguments."),
     ast.Delete: ("del is not supported", "Leave it out; variables end with the kernel."),
     ast.Dict: ("dicts are not supported", "Use separate variables or arguments."),
-    ast.DictComp: ("comprehensions are not supported", "Use a for loop over range(…)."),
-    ast.FunctionDef: (
-        "a function cannot be defined inside a kernel",
-        "Define it outside; plain functions that a kernel calls are inlined.",
+    ast.DictComp: ("dicts are not supported", "Use separate variables or arguments."),
+    ast.GeneratorExp: (
+        "a generator that nothing goes over",
+        "sum, any, all, min, max, tuple and list take one.",
     ),
-    ast.GeneratorExp: ("generators are not supported", "Use a for loop over range(…)."),
     ast.Global: ("global is not supported", "Globals are constants; use an array argument."),
     ast.Import: ("import inside a kernel is not supported", "Import at the top of the file."),
     ast.ImportFrom: ("import inside a kernel is not supported", "Import at the top of the file."),
     ast.JoinedStr: ("strings are not supported", "Kernels compute with numbers."),
-    ast.Lambda: ("lambda is not supported", "Define a function outside; calls are inlined."),
-    ast.ListComp: ("comprehensions are not supported", "Use a for loop over range(…)."),
-    ast.Match: ("match is not supported", "Use if and elif."),
-    ast.NamedExpr: (":= is not supported", "Assign in a statement of its own."),
+    ast.Match: (
+        "match with such a pattern is not supported",
+        "Patterns are numbers, strings, names and alternatives of these, and sequences where the "
+        "subject is written as a tuple; else use if and elif.",
+    ),
     ast.Nonlocal: ("nonlocal is not supported", "Closure variables are constants."),
     ast.Raise: ("raise is not supported", "Write an error code to an array instead."),
     ast.Set: ("sets are not supported", "Use a tuple."),
-    ast.SetComp: ("comprehensions are not supported", "Use a for loop over range(…)."),
+    ast.SetComp: ("sets are not supported", "Use a tuple: tuple(… for x in …)."),
     ast.Slice: ("slices are not supported", "Index single elements, or pass a sliced Buffer."),
     ast.Starred: (
         "* is not supported here",

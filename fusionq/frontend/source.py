@@ -6,7 +6,6 @@ import ast
 import inspect
 import linecache
 import tokenize
-from collections.abc import Iterable
 from functools import cached_property
 from types import CodeType, FunctionType
 
@@ -14,6 +13,8 @@ from fusionq.base.errors import KernelLanguageError
 from fusionq.base.frozen import dataclass
 from fusionq.base.span import Span
 from fusionq.frontend.loop_else import without_else
+from fusionq.frontend.match_statements import without_match
+from fusionq.frontend.scopes import assigned_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,15 @@ class FunctionSource:
         named_only = (a.arg for a in self.tree.args.kwonlyargs)
         return frozenset((*self.parameters, *named_only, *assigned_names(self.tree.body)))
 
+    @cached_property
+    def names_in_expressions(self) -> bool:
+        """Whether an expression of it assigns a name, by ``:=``."""
+        return any(isinstance(node, ast.NamedExpr) for node in ast.walk(self.tree))
+
+    def inner(self, tree: ast.FunctionDef) -> FunctionSource:
+        """A function that is defined inside of this one."""
+        return FunctionSource(self.function, tree, self.file, self.lines, self.first_line)
+
     @property
     def normalised(self) -> str:
         """The source without comments, layout, decorators and docstring."""
@@ -88,16 +98,6 @@ class FunctionSource:
             f"{self.file}:{line}: in {self.name!r}: {message}\n"
             f"    {text.strip()}\n    {caret}\n  {hint}"
         )
-
-
-def assigned_names(nodes: Iterable[ast.AST]) -> set[str]:
-    """All names that the statements assign."""
-    return {
-        node.id
-        for root in nodes
-        for node in ast.walk(root)
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
-    }
 
 
 def function_source(function: FunctionType) -> FunctionSource:
@@ -140,6 +140,7 @@ def function_source(function: FunctionType) -> FunctionSource:
     if not isinstance(tree, ast.FunctionDef) or tree.name != code.co_name:
         raise _changed(function, where)
     tree.decorator_list = []
+    without_match(tree)
     without_else(tree)
     own = tuple(lines[: (tree.end_lineno or first_line) - first_line + 1])
     return FunctionSource(function, tree, code.co_filename, own, first_line)

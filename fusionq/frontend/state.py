@@ -26,6 +26,7 @@ from fusionq.frontend.values import (
     ComplexValue,
     Constant,
     Environment,
+    FunctionValue,
     ItemValue,
     MethodValue,
     NewPrivateArray,
@@ -88,6 +89,12 @@ class FunctionState:
         self.env: Environment | None = environment
         """What each local name stands for; None where no path leads."""
         self.caller = caller
+        self.enclosing: FunctionState | None = None
+        """What lowers the function in which this one is defined."""
+        self.own_names: set[str] = set()
+        """The names of its comprehensions."""
+        self.rebound: frozenset[str] = frozenset()
+        """Names that an expression of the present statement assigns."""
         self.path = PathConditions(
             kernel.versions, kernel.definitions, kernel.least, kernel.greatest
         )
@@ -142,7 +149,7 @@ class FunctionState:
         ``t`` are named ``t.0``, ``t.1``, …"""
         key = (name, scalar.strong)
         if key not in self._variables:
-            self._variables[key] = self.fresh(name.replace(".", "_"))
+            self._variables[key] = self.fresh(name)
         return Var(scalar.strong, self._variables[key])
 
     def variables_of(self, name: str) -> list[str]:
@@ -151,6 +158,7 @@ class FunctionState:
 
     def fresh(self, name: str) -> str:
         """A new variable name; inlined functions put their own name before it."""
+        name = name.replace(".", "_")
         return self.kernel.fresh(name if self.caller is None else f"{self.source.name}_{name}")
 
     def snapshot(self) -> Callable[[], None]:
@@ -348,7 +356,7 @@ def _scalar_hint(value: Value) -> str:
             return "Assign it to a part of an array, e.g. out[i, :] = …"
         case ComplexValue():
             return "Take its real or imaginary part, z.real or z.imag, or abs(z)."
-        case MethodValue():
+        case MethodValue() | FunctionValue():
             return "Call it: put parentheses after it."
         case AtomicValue():
             return "Call a method of it, e.g. .load()."

@@ -8,12 +8,13 @@ from dataclasses import replace
 from functools import partial
 from types import ModuleType
 
+from fusionq.frontend.comprehensions import Comprehensions
 from fusionq.frontend.draft import Draft, DraftIf, Jump
 from fusionq.frontend.flags import PathEnd
 from fusionq.frontend.joined_paths import State
-from fusionq.frontend.loops import Loops
 from fusionq.frontend.operators import BINARY_OPERATORS
 from fusionq.frontend.refused import REFUSED_SYNTAX
+from fusionq.frontend.scopes import rebound_names
 from fusionq.frontend.values import (
     ArrayValue,
     AtomicValue,
@@ -38,7 +39,7 @@ _FIXED = (Const, Param, Extent, ItemQuery)
 """Expressions whose value never changes within a work-item."""
 
 
-class Statements(Loops):
+class Statements(Comprehensions):
     """Lowers statements."""
 
     def statements(self, nodes: Sequence[ast.stmt]) -> None:
@@ -49,6 +50,16 @@ class Statements(Loops):
             self.statement(node)
 
     def statement(self, node: ast.stmt) -> None:
+        if not self.source.names_in_expressions:
+            self._lowered(node)
+            return
+        outer, self.rebound = self.rebound, rebound_names(node)
+        try:
+            self._lowered(node)
+        finally:
+            self.rebound = outer
+
+    def _lowered(self, node: ast.stmt) -> None:
         match node:
             case ast.Assign():
                 value = self.value(node.value)
@@ -75,11 +86,17 @@ class Statements(Loops):
                 self.jump(Jump("continue", self.span(node)), node)
             case ast.Return():
                 self.return_(node)
+            case ast.Assert():
+                self.assertion(node)
+            case ast.FunctionDef():
+                self.bind(node.name, self.nested_function(node), node)
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 pass
             case ast.Expr(value=ast.Call() as call):
                 with self.unless_mark(call):
                     self.discard(self.call(call))
+            case ast.Expr(value=ast.NamedExpr() as named):
+                self.named(named)
             case ast.Expr():
                 self.refuse_expression(node)
             case _:
@@ -88,6 +105,18 @@ class Statements(Loops):
     def refuse_expression(self, node: ast.Expr) -> None:
         self.value(node.value)  # a more precise error, if there is one
         self.fail(node, "this expression has no effect", "Assign its value, or leave it out.")
+
+    def assertion(self, node: ast.Assert) -> None:
+        """``assert`` of what is known at compile time."""
+        cond = self.condition(node.test)
+        if not isinstance(cond, Constant):
+            self.refuse(node)
+        if not cond.value:
+            self.fail(
+                node,
+                f"this assertion does not hold: {ast.unparse(node.test)}",
+                "It is decided when the kernel is compiled, for these types and constants.",
+            )
 
     # --------------------------------------------------------------- assignments
     def assign(self, target: ast.expr, value: Value, node: ast.stmt) -> None:
@@ -108,6 +137,11 @@ class Statements(Loops):
         """Let a name stand for a value; a number known at run time goes into a variable."""
         assert self.env is not None
         self.env[name] = Binding(self.held(name, value, node), self.span(node))
+
+    def named(self, node: ast.NamedExpr) -> Value:
+        """``name := value``: the value, which the name stands for from now on."""
+        self.bind(node.target.id, self.value(node.value), node)
+        return self.value(ast.copy_location(ast.Name(node.target.id, ast.Load()), node))
 
     def held(self, name: str, value: Value, node: ast.AST) -> Value:
         """The value as a name may hold it while other names change."""

@@ -15,6 +15,7 @@ from fusionq.ir.types import INT64
 
 def perhaps_unassigned(name: str, bound: Binding) -> Unusable:
     """A name that some paths do not assign."""
+    name = name.partition(".")[0]
     return Unusable(
         f"{name!r} may not be assigned here: only some paths assign it (line {bound.span.line})",
         f"Assign {name} on every path, or before the branch or loop; or read it where the same "
@@ -37,6 +38,7 @@ def where_bound(
 
 def conflict(name: str, bindings: Sequence[Binding]) -> Unusable:
     """A name that has values of different types on different paths."""
+    name = name.partition(".")[0]  # without what says that it is a comprehension's
     kinds: dict[str, int] = {}
     for bound in bindings:
         value = bound.value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias, TypeGuard
 
@@ -12,6 +12,7 @@ from fusionq.base.frozen import dataclass
 from fusionq.base.span import Span
 from fusionq.frontend.path_conditions import Fact
 from fusionq.frontend.signature import ArrayType, ReductionType
+from fusionq.frontend.source import FunctionSource
 from fusionq.ir.nodes import Expr, MemoryOrderName, MemoryScopeName
 from fusionq.ir.record_types import RecordType
 from fusionq.ir.types import ScalarType
@@ -200,6 +201,16 @@ class TupleValue:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class FunctionValue:
+    """A function that is defined in a kernel: its source, what lowers the function around it, and
+    the values of its parameters' defaults."""
+
+    source: FunctionSource
+    enclosing: object
+    defaults: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ObjectValue:
     """A Python object that exists at compile time only: a module, a function, a type."""
 
@@ -208,7 +219,7 @@ class ObjectValue:
 
 Value: TypeAlias = (
     Runtime | Constant | ComplexValue | ArrayValue | VectorValue | AtomicValue | ReductionValue
-    | NewPrivateArray | ItemValue | MethodValue | TupleValue | ObjectValue
+    | NewPrivateArray | ItemValue | MethodValue | TupleValue | FunctionValue | ObjectValue
 )  # fmt: skip
 
 
@@ -249,6 +260,12 @@ def same(a: Value, b: Value) -> bool:
             )
         case ObjectValue(), ObjectValue():
             return a.object is b.object
+        case FunctionValue(), FunctionValue():
+            return (
+                a.source is b.source
+                and a.enclosing is b.enclosing
+                and all(same(value, b.defaults[name]) for name, value in a.defaults.items())
+            )
         case _:
             return a == b
 
@@ -301,6 +318,8 @@ def describe(value: Value) -> str:
             return f"the method {value.name}"
         case TupleValue():
             return f"a {'list' if value.is_list else 'tuple'} of {len(value.items)}"
+        case FunctionValue():
+            return f"the function {value.source.name!r}"
         case ObjectValue(object=str() as text):
             return f"the string {text!r}"
         case ObjectValue():

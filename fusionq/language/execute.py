@@ -21,7 +21,7 @@ import builtins
 import math
 import operator
 from collections.abc import Callable, Sequence
-from types import CellType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -272,7 +272,7 @@ class _Patcher:
         copy.__kwdefaults__ = function.__kwdefaults__
         self._copies[function] = copy  # before its names, which may lead back to it
         names.update(BUILTIN_FUNCTIONS)
-        for name in function.__code__.co_names:
+        for name in _names(function.__code__):
             if name in function.__globals__:
                 names[name] = self.value(function.__globals__[name])
         for new, old in zip(cells, function.__closure__ or (), strict=True):
@@ -299,6 +299,13 @@ class _Patcher:
         if isinstance(value, FunctionType) and not _runs_as_it_is(value):
             return self.function(value)
         return value
+
+
+def _names(code: CodeType) -> set[str]:
+    """The names of globals and attributes in a code object and in those of functions and
+    comprehensions in it."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return set(code.co_names).union(*map(_names, inner))
 
 
 def _runs_as_it_is(function: FunctionType) -> bool:

@@ -28,6 +28,7 @@ from fusionq.frontend.values import (
     Axis,
     Binding,
     Constant,
+    FunctionValue,
     Runtime,
     Scalar,
     Unusable,
@@ -128,6 +129,14 @@ class DpexLowering(FunctionLowering):
             return value
         number = convert_number(self, target, value, node)
         return Runtime(target, _marked(number.expr)) if isinstance(number, Runtime) else number
+
+    def nested_function(self, node: ast.FunctionDef | ast.Lambda) -> FunctionValue:
+        """Refused: how numba compiles closures, and divides in them, is its own affair."""
+        self.fail(
+            node,
+            "a function that is defined in a kernel of numba-dpex",
+            "Define it outside, as numba_dpex.device_func.",
+        )
 
     # ------------------------------------------------------------------- operators
     def binary(self, op: BinaryOp, a: Scalar, b: Scalar, node: ast.AST) -> Scalar:

@@ -22,6 +22,7 @@ class Program:
         self.loops: list[str] = []
         self.count = 0
         self.in_kernel = False
+        self.scopes = 0
         device = self.device_function()
         self.in_kernel = True
         lines = [
@@ -32,6 +33,11 @@ class Program:
             "def kernel(item, x, out, n, f):",
             "    i = item.get_id(0)",
             "    p, q, r, s = np.float32(0.5), np.int64(i), np.float64(1.25), np.int32(3)",
+            "    def local(a, b=q):",
+            "        if a < b:",
+            "            return np.float32(a + p)",
+            "        x[i] += s",
+            "        return np.float32(b - q)",
             *self.block("    ", 0, False, 7),
             *(f"    out[{row}, i] += {name}" for row, name in enumerate(CASTS)),
         ]
@@ -57,7 +63,16 @@ class Program:
         def inner() -> str:
             return self.number(depth + 1)
 
-        kind = self.random.randrange(13)
+        kind = self.random.randrange(17)
+        if kind == 13 and not self.scopes:
+            name, cast = choose(list(CASTS.items()))
+            return f"({name} := {cast}({inner()}))"
+        if kind == 14:
+            return f"np.float32(sum({self.generator(depth)}))"
+        if kind == 15:
+            return f"(lambda v, w={inner()}: v - w * {self.leaf()})({inner()})"
+        if kind == 16 and self.in_kernel:
+            return f"local({inner()})"
         if kind < 4:
             return f"({inner()} {choose('+-*')} {inner()})"
         if kind == 4:
@@ -81,8 +96,23 @@ class Program:
             return f"np.where({self.condition(depth + 1)}, {inner()}, {inner()})"
         return f"np.int32({inner()})"
 
+    def generator(self, depth: int) -> str:
+        """Numbers of one type, made by a generator."""
+        self.count += 1
+        variable = f"j{self.count}"
+        items = self.random.choice(["range(3)", "(2, 0, 5)", "range(1, 1)", "range(n)"])
+        self.scopes += 1
+        self.loops.append(variable)
+        number = f"np.float32({self.number(depth + 2)})"
+        test = f" if {self.condition(depth + 2)}" if self.random.random() < 0.3 else ""
+        self.loops.pop()
+        self.scopes -= 1
+        return f"{number} for {variable} in {items}{test}"
+
     def condition(self, depth: int = 0) -> str:
-        kind = self.random.randrange(6)
+        kind = self.random.randrange(7)
+        if kind == 6:
+            return f"{self.random.choice(['any', 'all'])}({self.generator(depth)})"
         a, b = self.number(depth + 1), self.number(depth + 1)
         if depth > 3 or kind < 3:
             return f"({a} {self.random.choice(['<', '<=', '>', '==', '!='])} {b})"
