@@ -26,6 +26,7 @@ from fusionq.codegen.peeled_loops import with_peeled_loops
 from fusionq.codegen.row_vectors import alignment
 from fusionq.codegen.scalar_items import is_for_scalars
 from fusionq.codegen.scoping import Body, flatten_blocks
+from fusionq.codegen.stores_behind_loads import with_stores_behind_loads
 from fusionq.codegen.triangular_loops import with_triangular_loops
 from fusionq.codegen.unrolled_loops import most_unrolled
 from fusionq.ir.nodes import ArrayParam, Expr, For, Kernel, Load, Var
@@ -101,6 +102,8 @@ def _code(kernel: Kernel, body: Body, dialect: Dialect) -> _Code:
     body = dialect.unit.prepared(body)
     if dialect.vectors is None:
         if not scalar:
+            kernel = with_stores_behind_loads(kernel, body)
+            body = kernel.body
             kernel = with_triangular_loops(kernel, body)
             body = kernel.body
         kernel = with_peeled_loops(kernel, body)

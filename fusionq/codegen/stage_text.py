@@ -38,6 +38,7 @@ from fusionq.codegen.streamed_loops import StreamedLoop, streamed
 from fusionq.codegen.tile_groups import ThreadGroupLoop, TileGroupLoop
 from fusionq.codegen.tile_items import GroupItems, ThreadItems, TileItems
 from fusionq.codegen.tile_loop import InnerPart, Segments, TileLoop, Together, either, indented
+from fusionq.codegen.stores_behind_loads import with_stores_behind_loads
 from fusionq.codegen.triangular_loops import with_triangular_loops
 from fusionq.codegen.unroll_and_jam import Jammed, jammed
 from fusionq.ir.nodes import ArrayDecl, Const, Expr, Kernel, LaneDimension, StageCode
@@ -192,7 +193,8 @@ class StageText:
         """A stage code's statements, and behind them those of ``beside``, and its loop over a
         tile.  ``order``: that of its dimensions, if it is not theirs."""
         if not self.words.workers.first_lane_takes:
-            code = replace(code, kernel=with_triangular_loops(code.kernel, code.kernel.body))
+            kernel = with_stores_behind_loads(code.kernel, code.kernel.body)
+            code = replace(code, kernel=with_triangular_loops(kernel, kernel.body))
         kernel = code.kernel
         body, inner = parted(code)
         segments = None if self.words.workers.first_lane_takes else row_segments(kernel, body)

@@ -36,6 +36,42 @@ def multiplied(item: fq.Item, a, b, out):
             out[i, j, k] = total
 
 
+@fq.kernel
+def turned(item: fq.Item, pixels, out, other):
+    """Stores to pixels, some of which it loads again, and a mean of neighbours."""
+    y, x = item.get_id(0), item.get_id(1)
+    for c in range(pixels.shape[2]):
+        out[y, x, c] = 255 - pixels[y, max(x - 1, 0), c]
+    out[y, x, 0] += out[y, x, 1]
+    for c in range(1, out.shape[2]):
+        other[y, x, c - 1] = out[y, x, c] - out[y, x, 0]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "float32", "float64"])
+@pytest.mark.parametrize("strategy", ["unfused", "auto", "overlap", "megakernel"])
+def test_pixels(queue, strategy, dtype):
+    rng = np.random.default_rng(5)
+    for shape in ((6, 40, 3), (5, 33, 4), (6, 40, 2)):
+        pixels = rng.integers(0, 100, shape).astype(dtype)
+        a, b, c = (fq.Buffer(pixels) for _ in range(3))
+        with fq.fusion(queue, strategy=strategy):
+            queue.submit(turned, shape[:2], a, b, c)
+            queue.submit(turned, shape[:2], b, c, a)
+
+        def step(pixels, other):
+            out = (255 - np.concatenate((pixels[:, :1], pixels[:, :-1]), axis=1)).astype(dtype)
+            out[..., 0] += out[..., 1]
+            other[..., :-1] = out[..., 1:] - out[..., :1]
+            return out
+
+        first = step(pixels, pixels.copy())
+        last = pixels.copy()
+        second = step(first, last)
+        np.testing.assert_array_equal(b.numpy(), first)
+        np.testing.assert_array_equal(c.numpy(), second)
+        np.testing.assert_array_equal(a.numpy(), last)
+
+
 @pytest.mark.parametrize("strategy", ["unfused", "auto", "megakernel"])
 def test_points_of_other_dimensions(queue, strategy):
     rng = np.random.default_rng(3)
