@@ -33,12 +33,12 @@ from fusionq.codegen.row_vectors import RowVectors, VectorRows, alignment, row_v
 from fusionq.codegen.scalar_items import is_for_scalars
 from fusionq.codegen.scoping import Body
 from fusionq.codegen.statements import Around
+from fusionq.codegen.stores_behind_loads import with_stores_behind_loads
 from fusionq.codegen.stream_text import slot_lines
 from fusionq.codegen.streamed_loops import StreamedLoop, streamed
 from fusionq.codegen.tile_groups import ThreadGroupLoop, TileGroupLoop
 from fusionq.codegen.tile_items import GroupItems, ThreadItems, TileItems
 from fusionq.codegen.tile_loop import InnerPart, Segments, TileLoop, Together, either, indented
-from fusionq.codegen.stores_behind_loads import with_stores_behind_loads
 from fusionq.codegen.triangular_loops import with_triangular_loops
 from fusionq.codegen.unroll_and_jam import Jammed, jammed
 from fusionq.ir.nodes import ArrayDecl, Const, Expr, Kernel, LaneDimension, StageCode

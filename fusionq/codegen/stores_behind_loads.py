@@ -7,9 +7,9 @@
                                                   out[y, x, 1] = kept_1
                                                   out[y, x, 2] = kept_2
 
-Rows of which the extents are constants (``analysis.small_extents``) are few elements.  Compilers for
-CPUs that make vectors of work-items load those of neighbours as whole vectors, and store them so,
-where no other access stands between them: the loop above took 3.9 ns a pixel and takes 0.7 (AMD
+Rows of which the extents are constants (``analysis.small_extents``) are few elements.  Compilers
+for CPUs that make vectors of work-items load those of neighbours as whole vectors, and store them
+so, where no other access stands between them: the loop above took 3.9 ns a pixel and takes 0.7 (AMD
 EPYC, AVX2).  Legal where the array shares memory with no other, and what is loaded of it behind the
 store is another element.
 """
@@ -75,8 +75,9 @@ class _Scheduling:
         """``body``, and those inside it, in the other order."""
         unrolled = [each for stmt in body for each in self._unrolled(stmt)]
         made: list[Stmt] = []
-        for is_straight, run in groupby(unrolled, lambda s: isinstance(s, Assign | Store)):
-            made += self._scheduled(list(run)) if is_straight else map(self._nested, run)
+        for is_straight, group in groupby(unrolled, lambda s: isinstance(s, Assign | Store)):
+            run = list(group)
+            made += self._scheduled(run) if is_straight else map(self._nested, run)
         return tuple(made)
 
     def _nested(self, stmt: Stmt) -> Stmt:
