@@ -7,7 +7,8 @@
 
 A row is the work-items that differ in their last id only.  Without its conditions its code is
 vectorised without masks.  What is not decided stays as it is; the other work-items, at the edges,
-run the whole code.  A condition with the variable of a loop is decided for all of its iterations.
+run the whole code.  A condition with the variable of a loop is decided for all of its iterations,
+and a loop over a window around the id, ``range(max(id - 3, 0), min(id + 4, n))``, counts up to 7.
 """
 
 from __future__ import annotations
@@ -219,15 +220,9 @@ class _Decider:
                     return self.body(stmt.then if cond.value else stmt.orelse)
                 then, orelse = self.body(stmt.then), self.body(stmt.orelse)
                 return (replace(stmt, cond=cond, then=then, orelse=orelse),)
-            case For(var, Const(_, start), Const(_, stop), Const(_, step)) if step:
-                turns = range(int(start), int(stop), int(step))
-                if turns:
-                    first, last = sorted((turns[0], turns[-1]))
-                    self.loops[var] = first, last
-                body = self.body(stmt.body)
-                self.loops.pop(var, None)
-                return (replace(stmt, body=body),)
-            case For() | While():
+            case For():
+                return (self._loop(self._over_turns(stmt)),)
+            case While():
                 return (replace(stmt, body=self.body(stmt.body)),)
             case Assign():
                 return (replace(stmt, value=self._expr(stmt.value)),)
@@ -235,6 +230,43 @@ class _Decider:
                 indices = tuple(self._expr(e) for e in stmt.indices)
                 return (replace(stmt, indices=indices, value=self._expr(stmt.value)),)
         return (stmt,)
+
+    def _loop(self, loop: For) -> For:
+        """``loop`` with its body for the interior."""
+        match loop:
+            case For(var, Const(_, start), Const(_, stop), Const(_, step)) if step:
+                turns = range(int(start), int(stop), int(step))
+                if turns:
+                    first, last = sorted((turns[0], turns[-1]))
+                    self.loops[var] = first, last
+        body = self.body(loop.body)
+        self.loops.pop(loop.var, None)
+        return replace(loop, body=body)
+
+    def _over_turns(self, loop: For) -> For:
+        """A loop over a window around the last id, ``range(max(i - 3, 0), min(i + 4, n))``, as one
+        that counts the same for all of the interior, where the window is whole; others as they
+        are."""
+        if all(isinstance(e, Const) for e in (loop.start, loop.stop)) or loop.binds:
+            return loop
+        before = [len(each) for each in (self.lows, self.highs, self.decided)]
+        first, stop = (self._offset(self._expr(self._known(e))) for e in (loop.start, loop.stop))
+        if not (
+            first is not None and stop is not None
+            and first.sign == stop.sign == 1 and first.distance is stop.distance is None
+            and first.least == first.greatest and stop.least == stop.greatest
+        ):  # fmt: skip
+            for each, count in zip((self.lows, self.highs, self.decided), before, strict=True):
+                del each[count:]
+            return loop
+        place = _plus(ItemQuery("global_id", self.last), first.least)
+
+        def at(e: Expr) -> Expr:
+            return Binary(INT64, "add", place, e) if e == Var(INT64, loop.var) else e
+
+        count = Const(INT64, stop.least - first.least)
+        body = rewrite_body(loop.body, at)
+        return replace(loop, start=Const(INT64, 0), stop=count, body=body)
 
     def _expr(self, expr: Expr) -> Expr:
         match expr:

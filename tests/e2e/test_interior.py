@@ -138,9 +138,53 @@ def first_few(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
     b[i] = total + a[(i + 1) % n] * (i % 8)
 
 
+@fq.kernel
+def window(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
+    i = item.get_id(0)
+    total = a[i] * 0
+    for k in range(max(i - 3, 0), min(i + 4, a.shape[0])):
+        total = total * 3 + a[k] * (k - i + 5)
+        if k < 2:
+            total += 1
+    b[i] = total
+
+
+@fq.kernel
+def windows(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
+    """Backwards, by steps, one in another, left early, and one that begins at no id."""
+    i = item.get_id(0)
+    n = a.shape[0]
+    total = a[i] * 0
+    for k in range(min(i + 6, n - 1), max(i - 3, -1), -2):
+        if a[k] > 45:
+            break
+        for m in range(max(i - 1, 0), min(i + 2, n)):
+            if m == k:
+                continue
+            total = total * 3 + a[m] * (k - m)
+    for k in range(max(i - 40, 0), i):
+        total += k % 3
+    for k in range(i + 2, i + 1):
+        total += 1000
+    for k in range(max(i - 2, 0), 3):
+        total += 100 * k
+    b[i] = total
+
+
+@fq.kernel
+def window_up_to_a_scalar(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
+    i = item.get_id(0)
+    total = a[i] * 0
+    for k in range(max(i - 2, s), min(i + 3, 30)):
+        total = total * 3 + k
+    for k in range(max(i - 2, -9), min(i + 3, s)):
+        total = total * 5 + k
+    b[i] = total
+
+
 KERNELS = (
     edges_first, clamped, clamped_twice, periodic, chosen, by_scalar, named, in_a_loop,
-    in_nested_loops, early, first_few,
+    in_nested_loops, early, first_few, window, windows, window_up_to_a_scalar,
 )  # fmt: skip
 
 
@@ -166,7 +210,9 @@ def test_rows_in_parts_are_right(
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("kernel", (chosen, by_scalar), ids=lambda k: k.__name__)
+@pytest.mark.parametrize(
+    "kernel", (chosen, by_scalar, window_up_to_a_scalar), ids=lambda k: k.__name__
+)
 def test_bounds_do_not_wrap(
     sycl_queue: fq.FusionQueue, reference: fq.FusionQueue, kernel: Any
 ) -> None:
@@ -177,7 +223,7 @@ def test_bounds_do_not_wrap(
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("kernel", (*KERNELS[:5], named, early), ids=lambda k: k.__name__)
+@pytest.mark.parametrize("kernel", (*KERNELS[:5], named, early, window), ids=lambda k: k.__name__)
 def test_the_inner_part_has_no_conditions(sycl_queue: fq.FusionQueue, kernel: Any) -> None:
     _, source = run(sycl_queue, kernel, 100, 5, "megakernel")
     stages = source.split("static void fq_stage_")[1:]
