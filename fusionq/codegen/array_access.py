@@ -43,12 +43,15 @@ class Memory:
         array = self._arrays[name]
         return isinstance(array, ArrayDecl) or array.contiguous
 
-    def extent(self, name: str, dim: int) -> Text:
-        """``name.shape[dim]``."""
+    def known_extent(self, name: str, dim: int) -> int | None:
+        """``name.shape[dim]``, where it is a constant."""
         array = self._arrays[name]
-        if isinstance(array, ArrayDecl):
-            return Text(str(array.shape[dim]), PRIMARY)
-        if (known := array.extent(dim)) is not None:
+        return array.shape[dim] if isinstance(array, ArrayDecl) else array.extent(dim)
+
+    def extent(self, name: str, dim: int) -> Text:
+        """``name.shape[dim]``; of any type of integer where it is a constant."""
+        known = self.known_extent(name, dim)
+        if known is not None:
             return Text(str(known), PRIMARY)
         return Text(self.identifier(ExtentArgument(name, dim)), PRIMARY)
 

@@ -49,7 +49,7 @@ from fusionq.ir.nodes import (
 from fusionq.ir.range_guard import is_same_for_all
 from fusionq.ir.sums import may_be_sum
 from fusionq.ir.text import Text
-from fusionq.ir.types import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT32, UINT32, ScalarType
+from fusionq.ir.types import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, UINT32, ScalarType
 from fusionq.ir.uniformity import is_uniform
 
 _POWERS_OF_2 = frozenset(1 << n for n in range(64))
@@ -194,6 +194,9 @@ class ExpressionPrinter:
                 name = self._memory.scalar(expr.name)
                 return self._stored(name, expr.type)
             case Extent():
+                known = self._memory.known_extent(expr.array, expr.dim)
+                if known is not None:
+                    return self._dialect.scalars.literal(Const(INT64, known))
                 return self._memory.extent(expr.array, expr.dim)
             case ItemQuery():
                 query = self._dialect.items.query(expr.query, expr.dim, self._memory.ndim)

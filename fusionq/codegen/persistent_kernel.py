@@ -43,7 +43,7 @@ from fusionq.codegen.stage_tables import code_bodies, operands_of, unwritten_par
 from fusionq.codegen.stage_text import LOCAL, StageText
 from fusionq.codegen.stream_text import StreamText
 from fusionq.codegen.streamed_loops import READY, StreamedLoop, streams_of
-from fusionq.ir.nodes import ArrayParam, Kernel, Persistent, StageCode
+from fusionq.ir.nodes import ArrayParam, Const, Kernel, Persistent, ScalarParam, StageCode
 from fusionq.ir.types import INT64, UINT8, UINT32, ScalarType
 from fusionq.ir.walk import takes_work_groups
 
@@ -396,7 +396,11 @@ class _PersistentPrinter:
             type = slot_type(code.kernel, slot)
             pointer = scalars.pointer(scalars.storage_name(type), "global")
             own = self._cell(code.kernel, slot)
-            if place not in varying:
+            known = {self._known(_renamed(slot, stage.arguments[place])) for stage in uses}
+            constant = known.pop() if len(known) == 1 else None
+            if constant is not None:
+                value = scalars.literal(Const(INT64, constant)).text
+            elif place not in varying:
                 value = self.memory.identifier(_renamed(slot, uses[0].arguments[place]))
             else:
                 value = f"*({pointer})(fq_given + fq_operands[{varying.index(place)}] + {own})"
@@ -410,6 +414,16 @@ class _PersistentPrinter:
             table = f"{self.words.tables} const fq_operands"
             lines.insert(0, f"{table} = fq_stages + fq_record[{q.OPERANDS}];")
         return lines
+
+    def _known(self, slot: Slot) -> int | None:
+        """The value of an argument of the persistent kernel where it has one only."""
+        param = self.kernel.param(slot.param)
+        match slot, param:
+            case ExtentArgument(_, dim), ArrayParam():
+                return param.extent(dim)
+            case Scalar(), ScalarParam(bounds=(low, high)) if low == high:
+                return low
+        return None
 
     def _cell(self, kernel: Kernel, slot: Slot) -> int:
         """The cell of an argument among those of its parameter."""

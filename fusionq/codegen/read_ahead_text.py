@@ -130,7 +130,7 @@ class ReadAheadText:
         lines = []
         for d, (low, high) in enumerate(box):
             low_text = c.maximum(f"({i64})({printer.value(low)})", c.literal(0))
-            end = f"{memory.extent(param.name, d).text} - 1"
+            end = f"({i64})({memory.extent(param.name, d).text} - 1)"
             high_text = c.minimum(f"({i64})({printer.value(high)})", end)
             lines += [
                 f"const {i64} low_{d} = {low_text};",

@@ -30,7 +30,8 @@ class ArrayParam:
     ``alignment``: bytes of which all elements lie at multiples, where that is less than their size,
     as of packed records; strides are then multiples of that many bytes, and the array is not
     ``contiguous`` nor has it ``unit_stride``.
-    ``extents``: the last ones of a contiguous array, where the kernel has them as constants.
+    ``extents``: the last ones of a contiguous array, where the kernel has them as constants; of a
+    persistent kernel's array all, contiguous or not.
     """
 
     name: str

@@ -32,6 +32,8 @@ class PlanTask:
     """Scalars that plans had as constants, of other values than now: none again."""
     varying: Collection[ScalarPlace]
     """Scalars that have changed from list to list."""
+    is_another: bool
+    """Whether there are plans of the same structure, for other sizes or scalars."""
     measured: Callable[[], Target] | None
     """The target with measured costs; None: ``auto`` makes no persistent kernels."""
     bound: BuildBound | None

@@ -28,6 +28,7 @@ from fusionq.planning.flags import check_flags
 from fusionq.planning.items_in_groups import items_in_groups
 from fusionq.planning.jammed_launches import JammedLaunches
 from fusionq.planning.kept_launches import KeptLaunches
+from fusionq.planning.known_extents import KnownExtents
 from fusionq.planning.layout import launches_of, layout_of, promoted
 from fusionq.planning.own_row_launches import OwnRowLaunches
 from fusionq.planning.pinned_constants import PinnedConstants
@@ -100,7 +101,9 @@ class Planning:
         bounded = options.strategy == "auto" and not options.require
         bound = BuildBound(submissions, target, is_built) if bounded else None
         self._operations = PlanOperations(seconds)
-        task = PlanTask(submissions, options, target, fixed, seen, varying, measured, bound)
+        task = PlanTask(
+            submissions, options, target, fixed, seen, varying, bool(known), measured, bound
+        )
         self._steps = _plan_steps(task, self.timings, self.dependences)
 
     def go_on(self, stops: Callable[[], bool] = lambda: False) -> Plan | None:
@@ -222,7 +225,8 @@ def _with_faster_items(
     given = task.submissions, task.target, users.validity
     jammed, rows, few = JammedLaunches(*given), RowVectorLaunches(*given), FewItems(*given)
     kept, own = KeptLaunches(*given), OwnRowLaunches(*given)
-    return tuple(kept.plan(few.plan(own.plan(rows.plan(jammed.plan(plan))))) for plan in plans)
+    made = tuple(kept.plan(few.plan(own.plan(rows.plan(jammed.plan(plan))))) for plan in plans)
+    return made if task.is_another else tuple(map(KnownExtents(*given).plan, made))
 
 
 def _may_be_persistent(task: PlanTask, launches: int) -> bool:

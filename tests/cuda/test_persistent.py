@@ -238,3 +238,38 @@ def test_replays_of_several_launches_are_one_graph(queue: fq.FusionQueue) -> Non
         if strategy == "megakernel":
             assert isinstance(f._list.run.one, JoinedLaunches)
     np.testing.assert_array_equal(*found)
+
+
+@fq.kernel
+def row_product(item: fq.NdItem, a, x, out):
+    own = np.float32(0)
+    for k in range(item.get_local_id(1), a.shape[1], 128):
+        own += a[item.get_global_id(0), k] * x[k]
+    total = fq.reduce_over_group(item.get_group(), own, "add")
+    if item.get_local_id(1) == 0:
+        out[item.get_global_id(0)] = total
+
+
+def test_lists_of_other_sizes_in_turn(queue: fq.FusionQueue) -> None:
+    """The first one's sizes are constants in its kernel, since it streams; the others share one."""
+    rng = np.random.default_rng(0)
+    texts = []
+    for rows, columns in ((256, 2048), (384, 2048), (256, 2048), (256, 1024), (384, 2048)):
+        space = fq.NdRange((rows, 128), (1, 128))
+        arrays = [rng.standard_normal(shape).astype(np.float32) for shape in (
+            (rows, columns), (rows, rows), columns
+        )]  # fmt: skip
+        a, b, x = map(fq.Buffer, arrays)
+        found = []
+        for strategy in ("unfused", "megakernel"):
+            y, out = fq.Buffer(rows, np.float32), fq.Buffer(rows, np.float32)
+            with fq.fusion(queue, strategy=strategy) as products:
+                queue.submit(row_product, space, a, x, y)
+                queue.submit(row_product, space, b, y, out)
+            queue.wait()
+            found.append(out.numpy().copy())
+        np.testing.assert_array_equal(found[0], found[1])
+        assert products.report.strategy == "megakernel", products.report.fallback
+        texts.append(products.report.device_source)
+    assert texts[1] == texts[3] == texts[4] != texts[0]
+    assert "_shape1 = 2048" in texts[0]

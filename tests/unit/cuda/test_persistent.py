@@ -68,6 +68,36 @@ def test_reading_ahead_compiles() -> None:
         assert cubin_of(kernel, source, "strict", architecture).code.startswith(b"\x7fELF")
 
 
+@fq.kernel
+def lengths(item: fq.Item, points, out):  # type: ignore[no-untyped-def]  # kernel language
+    i = item.get_id(0)
+    total = points.dtype.type(0)
+    for k in range(points.shape[1]):
+        total += points[i, k] * points[points.shape[0] - 1 - i, k]
+    out[i] = total
+
+
+@fq.kernel
+def stretched(item: fq.Item, by, points, out):  # type: ignore[no-untyped-def]  # kernel language
+    i = item.get_id(0)
+    for k in range(points.shape[1]):
+        out[i, k] = points[i, k] * by[points.shape[0] - 1 - i]
+
+
+def test_arrays_of_points_compile() -> None:
+    """Whose last extents are constants, also in what is read ahead, and where rows are chosen."""
+    n = 4096
+    with compiling_queue(["sm_80", "sm_90"]) as (queue, backend):
+        points, other = (fq.Buffer((n, 3), np.float64) for _ in range(2))
+        out, last = fq.Buffer(n, np.float64), fq.Buffer(n, np.float64)
+        with fq.fusion(queue, strategy="megakernel", require=True):
+            queue.submit(lengths, n, points, out)
+            queue.submit(stretched, n, out, points, other)
+            queue.submit(lengths, n, other, last)
+    (kernel,) = backend.kernels
+    assert "fq_read_ahead_" in generated(kernel, "strict", TARGET).text
+
+
 @pytest.mark.parametrize("name", [all_but("stencil_2d", name) for name in CASES])
 def test_lists_compile(name: str) -> None:
     kernel = persistent(*CASES[name](24)).stage.kernel
