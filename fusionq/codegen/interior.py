@@ -249,15 +249,14 @@ class _Decider:
         are."""
         if all(isinstance(e, Const) for e in (loop.start, loop.stop)) or loop.binds:
             return loop
-        before = [len(each) for each in (self.lows, self.highs, self.decided)]
+        lows, highs, decided = len(self.lows), len(self.highs), len(self.decided)
         first, stop = (self._offset(self._expr(self._known(e))) for e in (loop.start, loop.stop))
         if not (
             first is not None and stop is not None
             and first.sign == stop.sign == 1 and first.distance is stop.distance is None
             and first.least == first.greatest and stop.least == stop.greatest
         ):  # fmt: skip
-            for each, count in zip((self.lows, self.highs, self.decided), before, strict=True):
-                del each[count:]
+            del self.lows[lows:], self.highs[highs:], self.decided[decided:]
             return loop
         place = _plus(ItemQuery("global_id", self.last), first.least)
 

@@ -165,7 +165,7 @@ def windows(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
     for k in range(max(i - 40, 0), i):
         total += k % 3
     for k in range(i + 2, i + 1):
-        total += 1000
+        total += 1000 + k
     for k in range(max(i - 2, 0), 3):
         total += 100 * k
     b[i] = total
