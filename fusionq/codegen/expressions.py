@@ -27,6 +27,7 @@ from fusionq.codegen.precedence import (
     SUM,
     UNARY,
 )
+from fusionq.codegen.vector_steps import VectorStep
 from fusionq.ir.functions import BIT_CAST, DEVICE_FUNCTIONS, FLOAT_FUNCTIONS, PREDICATES
 from fusionq.ir.interval_arithmetic import of_type, within
 from fusionq.ir.nodes import (
@@ -176,6 +177,13 @@ class ExpressionPrinter:
         type = self._dialect.scalars.storage_name(row.type)
         first, define = self.subscript(row.array, row.indices), self._helpers.add
         return self._dialect.unit.row_load(self._names.of(kept), first, type, define)
+
+    def vector_step(self, step: VectorStep) -> str | None:
+        """The statement that combines as many elements in local memory as a vector has; None where
+        the language has no vectors."""
+        target, other = (self.subscript(a.array, a.indices) for a in (step.target, step.other))
+        type, define = self.type_name(step.type), self._helpers.add
+        return self._dialect.unit.vector_step(target, other, step.symbol, type, step.lanes, define)
 
     def streaming_loop(self, iterations: int | None, most: int) -> list[str]:
         """The lines before a short innermost loop that loads from global memory, ``most``

@@ -119,6 +119,7 @@ def statement_lines(
         streaming,
         dict(kernel.variables),
         frozenset(p.name for p in kernel.params if isinstance(p, ArrayParam)),
+        frozenset(a.name for a in kernel.arrays if a.space == "local"),
         most_unrolled,
         None if group_loop is None else group_loop.work_items,
         None if group_loop is None else group_loop.around,

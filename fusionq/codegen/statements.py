@@ -21,6 +21,7 @@ from fusionq.codegen.scoping import (
 )
 from fusionq.codegen.streaming_text import StreamingText
 from fusionq.codegen.unrolled_loops import is_over_memory
+from fusionq.codegen.vector_steps import vector_step
 from fusionq.ir.interval_arithmetic import arithmetic, of_type, within
 from fusionq.ir.nodes import (
     Assign,
@@ -66,6 +67,7 @@ class StatementPrinter:
         streaming: StreamingText,
         variables: Mapping[str, ScalarType],
         arrays: Set[str],
+        local: Set[str],
         most_unrolled: int,
         work_item_loop: Callable[[WorkItemLoop, Sequence[str]], list[str]] | None = None,
         around: Around | None = None,
@@ -73,6 +75,8 @@ class StatementPrinter:
         self._around: Around = around or (lambda variable, names: ([], []))
         self._arrays = arrays
         """In global memory."""
+        self._local = local
+        """In local memory."""
         self._most_unrolled = most_unrolled
         """Iterations of a loop over memory."""
         self._work_item_loop = work_item_loop
@@ -173,6 +177,12 @@ class StatementPrinter:
             return [line for line in loads if line is not None]
         var = self._names.of(loop.var)
         step = self._plain_step(loop)
+        together = vector_step(loop, self._local)
+        text = None if together is None else self._expressions.vector_step(together)
+        if together is not None and text is not None:
+            head = f"{var} = 0; {var} < {together.count}; {var} += {together.lanes}"
+            type = self._expressions.type_name(loop.start.type)
+            return [*self._in_order(loop.body), f"for ({type} {head}) {{", f"    {text}", "}"]
         if step is None:
             lines, body = self._counted_loop(loop, var)
         else:

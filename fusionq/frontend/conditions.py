@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -33,8 +34,13 @@ from fusionq.frontend.values import (
     is_complex,
     same,
 )
-from fusionq.ir.nodes import Assign, Const, Expr, Logical, LogicalOp, Var
+from fusionq.ir.nodes import Assign, CompareOp, Const, Expr, Logical, LogicalOp, Var
 from fusionq.ir.types import BOOL
+
+_OF_LENGTHS = {
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le,
+    "gt": operator.gt, "ge": operator.ge,
+}  # fmt: skip
 
 MOST_CHAINED = 100
 """Operations of one chain, ``a + b + …``, that become one expression of the IR."""
@@ -88,6 +94,8 @@ class Conditions(ComplexNumbers):
         if len(node.ops) == 1 and any(is_array(v) or is_complex(v) for v in (left, right)):
             meaning = partial(self.compared, COMPARE_OPERATORS[type(node.ops[0])], node=node)
             return self.elementwise(meaning, [left, right], node)
+        if len(node.ops) == 1 and isinstance(left, TupleValue) and isinstance(right, TupleValue):
+            return self._tuples_compared(COMPARE_OPERATORS[type(node.ops[0])], left, right, node)
         a = self.scalar(left, node.left)
         b = self.scalar(right, node.comparators[0])
         return self.comparison_chain(node, 0, a, b)
@@ -106,6 +114,34 @@ class Conditions(ComplexNumbers):
             return self.comparison_chain(node, position + 1, b, c)
 
         return self.logical("and", first, rest, node)
+
+    def _tuples_compared(
+        self, op: CompareOp, a: TupleValue, b: TupleValue, node: ast.Compare
+    ) -> Scalar:
+        """Tuples compared as Python does: by the first items that differ, else by length."""
+        lengths = len(a.items), len(b.items)
+        if op in ("eq", "ne") and lengths[0] != lengths[1]:
+            return Constant(WEAK_BOOL, op == "ne")
+        found: Scalar = Constant(WEAK_BOOL, bool(_OF_LENGTHS[op](*lengths)))
+        if op == "ne":
+            found = Constant(WEAK_BOOL, False)
+        for x, y in reversed(list(zip(a.items, b.items, strict=False))):
+            equal = self._items_compared("eq", x, y, node)
+            if op == "ne":
+                differs = self.unary("not", equal, node)
+                found = self.logical("or", differs, partial(_itself, found), node)
+                continue
+            found = self.logical("and", equal, partial(_itself, found), node)
+            if op != "eq":
+                strict: CompareOp = "lt" if op in ("lt", "le") else "gt"
+                before = self._items_compared(strict, x, y, node)
+                found = self.logical("or", before, partial(_itself, found), node)
+        return found
+
+    def _items_compared(self, op: CompareOp, x: Value, y: Value, node: ast.Compare) -> Scalar:
+        if isinstance(x, TupleValue) and isinstance(y, TupleValue):
+            return self._tuples_compared(op, x, y, node)
+        return self.compare(op, self.scalar(x, node), self.scalar(y, node), node)
 
     def _among(self, node: ast.Compare, left: Value, items: TupleValue) -> Scalar:
         """``x in (1, 2, 4)`` and ``x not in …`` of numbers: whether one of them equals it."""
@@ -166,8 +202,10 @@ class Conditions(ComplexNumbers):
                 return self.truth(self.scalar(value, node), node)
 
     def bool_operand(self, node: ast.expr) -> Scalar:
-        """An operand of 'and' or 'or' whose value is used, not just its truth."""
-        operand = self.number(node)
+        """An operand of 'and' or 'or' whose value is used, where the first one is a bool."""
+        return self._checked_bool(self.number(node), node)
+
+    def _checked_bool(self, operand: Scalar, node: ast.expr) -> Scalar:
         if not operand.type.is_bool:
             self.fail(
                 node,
@@ -176,9 +214,42 @@ class Conditions(ComplexNumbers):
             )
         return operand
 
-    def logical_operation(self, node: ast.BoolOp, operand: Callable[[ast.expr], Scalar]) -> Scalar:
+    def and_or(self, node: ast.BoolOp) -> Value:
+        """``a and b`` and ``a or b`` where the value is used: of bools a bool, else the first
+        number that decides, or the last one."""
+        first = self.value(node.values[0])
+        if isinstance(first, ComplexValue) or is_array(first):
+            self.scalar(first, node.values[0])
+        number = self.scalar(first, node.values[0])
+        if number.type.is_bool:
+            return self.logical_operation(node, self.bool_operand, number)
+        return self._first_that_decides(node, number, 1)
+
+    def _first_that_decides(self, node: ast.BoolOp, number: Scalar, place: int) -> Value:
+        if place == len(node.values):
+            return number
+        number = self.spilled(number, "operand", node.values[place - 1])
+        truth = self.truth(number, node)
+
+        def rest() -> Value:
+            following = self.number(node.values[place])
+            return self._first_that_decides(node, following, place + 1)
+
+        goes_on = isinstance(node.op, ast.And)
+        if isinstance(truth, Constant):
+            return rest() if bool(truth.value) == goes_on else number
+        sides: tuple[Callable[[], Value], Callable[[], Value]] = (rest, partial(_itself, number))
+        return self._either(truth, *(sides if goes_on else sides[::-1]), node)
+
+    def logical_operation(
+        self,
+        node: ast.BoolOp,
+        operand: Callable[[ast.expr], Scalar],
+        first: Scalar | None = None,
+    ) -> Scalar:
+        """``a and b`` of bools; ``first``: its first operand, if that is evaluated already."""
         op: LogicalOp = "and" if isinstance(node.op, ast.And) else "or"
-        result = operand(node.values[0])
+        result = operand(node.values[0]) if first is None else first
         for number, following in enumerate(node.values[1:], 1):
             result = self.logical(op, result, partial(operand, following), node)
             if number % MOST_CHAINED == 0:
@@ -254,20 +325,32 @@ class Conditions(ComplexNumbers):
         cond = self.condition(node.test)
         if isinstance(cond, Constant):
             return self.value(node.body if cond.value else node.orelse)
+        sides = partial(self.value, node.body), partial(self.value, node.orelse)
+        return self._either(cond, *sides, node)
+
+    def _either(
+        self,
+        cond: Runtime,
+        then_value: Callable[[], Value],
+        else_value: Callable[[], Value],
+        node: ast.expr,
+    ) -> Value:
+        """One of two values, of which only that one is evaluated."""
         before, versions = self.env, dict(self.path.versions)
         values: list[Value] = []
         ends: list[tuple[Environment | None, list[Draft]]] = []
-        for side in (node.body, node.orelse):
-            with self.nested() as block, self.where(cond, side is node.body):
+        for holds, evaluate in ((True, then_value), (False, else_value)):
+            with self.nested() as block, self.where(cond, holds):
                 self.env = dict(before or {})
-                values.append(self.value(side))
+                values.append(evaluate())
             ends.append((self.env, block))
-            self._refuse_meeting(block, side)
+            self._refuse_meeting(block, node)
         self.env = before
         assigned = [name for env, _ in ends for name in self.assigned_in(before, env)]
         if not assigned and not any(block for _, block in ends):
-            cond = self._chosen_by(cond, values, node)
-            return self._chosen(values[0], values[1], partial(self._selected, cond, node), node)
+            chosen_by = self._chosen_by(cond, values, node)
+            choose = partial(self._selected, chosen_by, node)
+            return self._chosen(values[0], values[1], choose, node)
         (_, then), (_, orelse) = ends
         choose = partial(self._assigned, then, orelse, node)
         result = self._chosen(values[0], values[1], choose, node)
@@ -280,12 +363,12 @@ class Conditions(ComplexNumbers):
             self.bound_where(only, env, path)
         return result
 
-    def _chosen_by(self, cond: Scalar, values: Sequence[Value], node: ast.IfExp) -> Scalar:
+    def _chosen_by(self, cond: Scalar, values: Sequence[Value], node: ast.expr) -> Scalar:
         """The condition of a choice, in a variable if it is one of several values."""
         several = any(isinstance(v, (TupleValue, ArrayValue)) for v in values)
         return self.spilled(cond, "condition", node) if several else cond
 
-    def _chosen(self, a: Value, b: Value, choose: Choose, node: ast.IfExp) -> Value:
+    def _chosen(self, a: Value, b: Value, choose: Choose, node: ast.expr) -> Value:
         """One of two values: of tuples item by item, of parts of an array index by index."""
         if same(a, b) and not isinstance(a, (Runtime, ComplexValue)):
             return a
@@ -311,14 +394,15 @@ class Conditions(ComplexNumbers):
                 return found.expr
 
             return a.mapped(index)
-        return choose(self.number_value(a, node.body), self.number_value(b, node.orelse))
+        nodes = (node.body, node.orelse) if isinstance(node, ast.IfExp) else (node, node)
+        return choose(self.number_value(a, nodes[0]), self.number_value(b, nodes[1]))
 
-    def _selected(self, cond: Scalar, node: ast.IfExp, a: Element, b: Element) -> Element:
+    def _selected(self, cond: Scalar, node: ast.expr, a: Element, b: Element) -> Element:
         """One of two numbers, as an expression."""
         return self.choice(cond, a, b, node, "this conditional expression")
 
     def _assigned(
-        self, then: list[Draft], orelse: list[Draft], node: ast.IfExp, a: Element, b: Element
+        self, then: list[Draft], orelse: list[Draft], node: ast.expr, a: Element, b: Element
     ) -> Element:
         """One of two numbers, as a variable that the statements of both sides assign."""
         what, span = "this conditional expression", self.span(node)

@@ -12,9 +12,10 @@ import numpy as np
 
 from fusionq.base.articles import with_article
 from fusionq.frontend.captures import MISSING, UNSEEN, static_object
-from fusionq.frontend.complex_numbers import Element, complex_constant
+from fusionq.frontend.complex_numbers import complex_constant
 from fusionq.frontend.conditions import MOST_CHAINED
 from fusionq.frontend.constants import MOST_TABLE_BYTES, field_names, is_table
+from fusionq.frontend.elements import MOST_UNROLLED
 from fusionq.frontend.item_queries import ITEM_MEMBERS, item_property, sub_group_query
 from fusionq.frontend.nested_functions import NestedFunctions
 from fusionq.frontend.operators import BINARY_OPERATORS, UNARY_OPERATORS, as_number
@@ -37,10 +38,12 @@ from fusionq.frontend.values import (
     describe,
     has_fields,
 )
+from fusionq.ir.nodes import BinaryOp
 from fusionq.ir.types import WEAK_INT, element_type
 from fusionq.language.memory_model import MEMORY_MODEL
 
 ZERO = Constant(WEAK_INT, 0)
+_SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%"}
 
 
 class Expressions(NestedFunctions):
@@ -85,7 +88,7 @@ class Expressions(NestedFunctions):
             case ast.Compare():
                 return self.comparison(node)
             case ast.BoolOp():
-                return self.logical_operation(node, self.bool_operand)
+                return self.and_or(node)
             case ast.IfExp():
                 return self.conditional(node)
             case ast.Tuple() | ast.List():
@@ -318,7 +321,7 @@ class Expressions(NestedFunctions):
         )
 
     # ----------------------------------------------------------------- operators
-    def operation(self, node: ast.BinOp) -> Element | VectorValue:
+    def operation(self, node: ast.BinOp) -> Value:
         """``a + b - c …``: from left to right, without recursion, and in pieces if it is long."""
         operations: list[ast.BinOp] = []
         first: ast.expr = node
@@ -327,12 +330,15 @@ class Expressions(NestedFunctions):
                 self.fail(first, "@ is not supported", "Write the loops out.")
             operations.append(first)
             first = first.left
-        result: Value = self.operand(first)
+        result: Value = self._term(first)
         for number, operation in enumerate(reversed(operations), 1):
             position = len(self.block)
-            right = self.operand(operation.right)
+            right = self._term(operation.right)
             left = self.evaluated_before(position, result, operation.left)
             op = BINARY_OPERATORS[type(operation.op)]
+            if isinstance(left, TupleValue) or isinstance(right, TupleValue):
+                result = self._of_tuples(op, left, right, operation)
+                continue
             result = self.elementwise(
                 partial(self.arithmetic, op, node=operation), [left, right], operation
             )
@@ -342,8 +348,30 @@ class Expressions(NestedFunctions):
                         operation, f"{number} operations on arrays", "Assign parts of it first."
                     )
                 result = self.once(result, "partial", operation)
-        assert isinstance(result, (Runtime, Constant, ComplexValue, VectorValue))
         return result
+
+    def _term(self, node: ast.expr) -> Value:
+        """An operand: a number, an array or a tuple."""
+        value = self.value(node)
+        return value if isinstance(value, TupleValue) else self.as_operand(value, node)
+
+    def _of_tuples(self, op: BinaryOp, left: Value, right: Value, node: ast.BinOp) -> TupleValue:
+        """``t + u`` of two tuples or two lists, and ``t * 3``."""
+        if isinstance(left, TupleValue) and isinstance(right, TupleValue) and op == "add":
+            if left.is_list == right.is_list:
+                return TupleValue((*left.items, *right.items), is_list=left.is_list)
+        elif op == "mul":
+            of, by = (left, right) if isinstance(left, TupleValue) else (right, left)
+            if isinstance(of, TupleValue) and not isinstance(by, TupleValue):
+                times = self.integer_constant(by, node, "how often a tuple is repeated")
+                if len(of.items) * times <= MOST_UNROLLED:
+                    return TupleValue(of.items * times, is_list=of.is_list)
+        self.fail(
+            node,
+            f"{describe(left)} {_SYMBOLS.get(op, op)} {describe(right)}",
+            "Tuples are joined by +, and repeated by * up to 64 items; numbers of them are "
+            "computed one by one: tuple(x + y for x, y in zip(t, u)).",
+        )
 
 
 def _instead_of(obj: object) -> str:

@@ -173,17 +173,33 @@ class Loops(ControlFlow):
     def _gone_over(self, node: ast.expr) -> Iterator[ast.expr]:
         """The expressions in ``enumerate``, ``zip`` and ``reversed``, these nested or not."""
         if isinstance(node, ast.Call) and self._called(node) in (enumerate, zip, reversed):
-            if node.keywords or not node.args or (node.args[1:] and self._called(node) is not zip):
+            start = self._start_of(node)
+            others = node.args[1:] if start is None else ()
+            keywords = node.keywords if start is None else ()
+            if keywords or not node.args or (others and self._called(node) is not zip):
                 name = ast.unparse(node.func)
                 self.fail(
                     node,
                     f"{name} takes tuples, arrays and ranges only in a kernel",
                     "Leave other arguments out.",
                 )
-            for argument in node.args:
+            for argument in node.args if start is None else node.args[:1]:
                 yield from self._gone_over(argument)
+            if start is not None:
+                yield start
         else:
             yield node
+
+    def _start_of(self, call: ast.Call) -> ast.expr | None:
+        """The number with which ``enumerate`` starts, where it is given."""
+        if self._called(call) is not enumerate:
+            return None
+        match call:
+            case ast.Call(args=[_, start], keywords=[]):
+                return start
+            case ast.Call(args=[_], keywords=[ast.keyword(arg="start", value=start)]):
+                return start
+        return None
 
     def _combined(self, node: ast.expr, values: Iterator[Value]) -> TupleValue | Items | Value:
         function = self._called(node) if isinstance(node, ast.Call) else None
@@ -195,7 +211,12 @@ class Loops(ControlFlow):
                 return self._elements_in_turn(value, node)
             return value
         assert isinstance(node, ast.Call)
-        parts = [self._combined(argument, values) for argument in node.args]
+        start = self._start_of(node)
+        gone_over = node.args if start is None else node.args[:1]
+        parts = [self._combined(argument, values) for argument in gone_over]
+        first = _ZERO if start is None else self.scalar(next(values), start)
+        if start is not None and not first.type.is_integer:
+            self.fail(start, f"enumerate from {type_name(first.type)}", "Give an integer.")
         if any(isinstance(part, TupleValue) for part in parts):
             parts = [_as_tuple(part) for part in parts]
         arrays = [part for part in parts if isinstance(part, Items)]
@@ -210,12 +231,14 @@ class Loops(ControlFlow):
                 "Write 'for k in range(n)', and index with k.",
             )
         if arrays:
-            return self._arrays_combined(function, arrays, node)
+            return self._arrays_combined(function, arrays, first, node)
         if function is zip:
             return TupleValue(tuple(TupleValue(row) for row in zip(*tuples, strict=False)))
         if function is reversed:
             return TupleValue(tuples[0][::-1])
-        numbers = [Constant(WEAK_INT, k) for k in range(len(tuples[0]))]
+        numbers = [
+            self.binary("add", first, Constant(WEAK_INT, k), node) for k in range(len(tuples[0]))
+        ]
         pairs = zip(numbers, tuples[0], strict=True)
         return TupleValue(tuple(TupleValue(pair) for pair in pairs))
 
@@ -288,7 +311,9 @@ class Loops(ControlFlow):
 
         return Items(self.extents(part)[0], item)
 
-    def _arrays_combined(self, function: object, arrays: Sequence[Items], node: ast.expr) -> Items:
+    def _arrays_combined(
+        self, function: object, arrays: Sequence[Items], start: Scalar, node: ast.expr
+    ) -> Items:
         """``enumerate``, ``zip`` or ``reversed`` of arrays and ranges."""
         first = arrays[0]
         if function is zip:
@@ -298,7 +323,12 @@ class Loops(ControlFlow):
                     count = self.shorter(count, other.count, node)
             return Items(count, lambda k: TupleValue(tuple(a.item(k) for a in arrays)))
         if function is enumerate:
-            return Items(first.count, lambda k: TupleValue((k, first.item(k))))
+            return Items(
+                first.count,
+                lambda k: TupleValue((self.binary("add", start, k, node), first.item(k)))
+                if start != _ZERO
+                else TupleValue((k, first.item(k))),
+            )
         last = self.binary("sub", first.count, Constant(WEAK_INT, 1), node)
         return Items(first.count, lambda k: first.item(self.binary("sub", last, k, node)))
 
@@ -426,6 +456,7 @@ def _itself(value: Value) -> Value:
     return value
 
 
+_ZERO = Constant(WEAK_INT, 0)
 _ONE = Constant(WEAK_INT, 1)
 
 

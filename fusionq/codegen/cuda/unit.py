@@ -117,6 +117,11 @@ class CudaUnit:
         define("fq_load_row", _LOAD_ROW)
         return f"fq_load_row({kept}, (const {type}*)&{first});"
 
+    def vector_step(
+        self, target: str, other: str, symbol: str, type: str, lanes: int, define: Define
+    ) -> str | None:
+        return None
+
     def streaming_loop(self, iterations: int | None, most: int) -> list[str]:
         if iterations is None:
             iterations = min(CODE_LIMITS.streamed_together, most)

@@ -76,6 +76,13 @@ class TranslationUnit(Protocol):
         as it has, from ``first`` on, 16 bytes at a time where that lies at a multiple of them; None
         where there is none."""
 
+    def vector_step(
+        self, target: str, other: str, symbol: str, type: str, lanes: int, define: Define
+    ) -> str | None:
+        """The statement that combines ``lanes`` elements of local memory from ``target`` on, of
+        ``type``, with those from ``other`` on by the operator ``symbol``; None where that takes
+        longer than one by one."""
+
     def streaming_loop(self, iterations: int | None, most: int) -> list[str]:
         """The lines before a short innermost loop that loads from global memory: how often to
         unroll it, so that the loads of several iterations are in flight at once, of ``most`` at

@@ -77,5 +77,15 @@ class OpenCLUnit:
     def row_load(self, kept: str, first: str, type: str, define: Define) -> str | None:
         return None
 
+    def vector_step(
+        self, target: str, other: str, symbol: str, type: str, lanes: int, define: Define
+    ) -> str | None:
+        # vload and vstore would be called for each lane of the vectors that Intel's compiler makes.
+        vector = f"fq_{type}{lanes}"
+        aligned = f"__attribute__((aligned(sizeof({type})), may_alias))"
+        define(vector, f"typedef {type}{lanes} {vector} {aligned};\n")
+        left, right = (f"*(__local {vector}*)&{place}" for place in (target, other))
+        return f"{left} = {left} {symbol} {right};"
+
     def streaming_loop(self, iterations: int | None, most: int) -> list[str]:
         return []  # a CPU loads ahead by itself

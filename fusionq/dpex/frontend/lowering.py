@@ -138,6 +138,10 @@ class DpexLowering(FunctionLowering):
             "Define it outside, as numba_dpex.device_func.",
         )
 
+    def and_or(self, node: ast.BoolOp) -> Value:
+        """Of bools alone: which type numba gives to one of two numbers is its own affair."""
+        return self.logical_operation(node, self.bool_operand)
+
     # ------------------------------------------------------------------- operators
     def binary(self, op: BinaryOp, a: Scalar, b: Scalar, node: ast.AST) -> Scalar:
         """``a op b``, if numba gives it the same type."""

@@ -168,6 +168,9 @@ class _Unit:
     packs_arguments = False
     loads_together = False
 
+    def vector_step(self, target, other, symbol, type, lanes, define):
+        return None
+
     def row_load(self, kept, first, type, define):
         return None
 

@@ -55,6 +55,9 @@ class MarkerUnit:
     packs_arguments = False
     loads_together = False
 
+    def vector_step(self, target, other, symbol, type, lanes, define):
+        return None
+
     def row_load(self, kept, first, type, define):
         return None
 

@@ -63,7 +63,7 @@ class Program:
         def inner() -> str:
             return self.number(depth + 1)
 
-        kind = self.random.randrange(17)
+        kind = self.random.randrange(18)
         if kind == 13 and not self.scopes:
             name, cast = choose(list(CASTS.items()))
             return f"({name} := {cast}({inner()}))"
@@ -71,6 +71,10 @@ class Program:
             return f"np.float32(sum({self.generator(depth)}))"
         if kind == 15:
             return f"(lambda v, w={inner()}: v - w * {self.leaf()})({inner()})"
+        if kind == 17:
+            sides = [f"np.float32({inner()})" for _ in "abc"]
+            op = choose(["{} or {}", "{} and {}", "{} and {} or {}", "max(({}, {}) + ({},))"])
+            return f"({op.format(*sides)})"
         if kind == 16 and self.in_kernel:
             return f"local({inner()})"
         if kind < 4:

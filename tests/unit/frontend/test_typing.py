@@ -286,7 +286,7 @@ def test_a_comparison_alone_gives_no_bounds():
         ("~a", "~ of float32", "integer"),
         ("a & b", "& of float32 and float32", "np.int64"),
         ("a << 1", "<< of float32 and int", "np.int64"),
-        ("a and b", "give one of their operands", "!= 0"),
+        ("a > 0 and b", "give one of their operands", "!= 0"),
         ("a if b > 0 else i", "has type float32 or int64", "np.float64"),
         ("min(a > 0, b > 0)", "of a bool", "int"),
         ("min(a, i)", "has type float32 or int64", "np.float64"),
