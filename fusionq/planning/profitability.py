@@ -15,6 +15,7 @@ from fusionq.analysis.work_groups import group_count, largest_extents
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import Target
 from fusionq.codegen.scalar_items import slower_together
+from fusionq.planning.clamped_rows import clamped_by
 from fusionq.planning.cost import MARGIN
 from fusionq.planning.joined_launches import slower_joined
 from fusionq.planning.members import Members
@@ -174,6 +175,13 @@ def _slow_groups(
         return (
             f"{masked:,} work-items would be in groups that a range ends in, which run under masks"
         )
+    if target.device.splits_rows:
+        kernel = clamped_by(submission.ir for submission in members.different)
+        if kernel is not None:
+            return (
+                f"ask at each index of {kernel.name} what launches along rows ask at their ends "
+                "only"
+            )
     return _idle(members, items, target)
 
 

@@ -260,6 +260,48 @@ def test_work_groups_that_cost_more_than_a_launch(wanted):
         )
 
 
+@fq.kernel
+def clamped_blur(item: fq.Item, a, out, w):
+    i = item.get_id(0)
+    j = item.get_id(1)
+    total = a[i, j]
+    for t in range(1, 40):
+        total += a[i, min(j + t, w - 1)] * t + a[i, max(j - t, 0)]
+    out[i, j] = total
+
+
+@fq.kernel
+def backwards_along_rows(item: fq.Item, a, out, w):
+    i = item.get_id(0)
+    j = item.get_id(1)
+    total = a[i, j]
+    for t in range(1, 40):
+        total += a[i, w - 1 - j] * t
+    out[i, j] = total
+
+
+@pytest.mark.parametrize(
+    ("second", "splits_rows", "wanted", "count"),
+    [
+        (clamped_blur, True, "profitable", 2),
+        (clamped_blur, True, "asked", 1),
+        (clamped_blur, False, "profitable", 1),
+        (backwards_along_rows, True, "profitable", 1),
+    ],
+)
+def test_indices_that_launches_decide_at_the_ends_of_rows(second, splits_rows, wanted, count):
+    """Work-groups of a row would ask at each of them."""
+    shape = 2000, 512
+    a, b, c = (np.zeros(shape, np.float32) for _ in range(3))
+    device = replace(TWO_CORES.device, splits_rows=splits_rows)
+    target = replace(TWO_CORES, device=device)
+    calls = (on_plane, shape, a, b), (second, shape, b, c, shape[1])
+    found = stages_of(*calls, wanted=wanted, target=target)
+    assert len(found) == count
+    if count == 2:
+        assert "ask at each index of clamped_blur what launches along rows ask" in found[1].boundary
+
+
 # --------------------------------------------------------------- barriers of kernels' own
 @fq.kernel
 def sums(item: fq.NdItem, a, out):
