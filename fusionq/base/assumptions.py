@@ -333,6 +333,9 @@ ASSUMED: dict[str, Assumption] = {
         "with 2; of float64 14.9, 11.1 and 9.9; only there"
     ),
     "few_bytes": Assumption(512, 512, "half of a thread's 255 registers; only on GPUs"),
+    "row_turns": Assumption(
+        16, 16, "a whole row of the scores of an attention over 16 on an H100; only on GPUs"
+    ),
     "kept_words": Assumption(
         64, 64, "of 128 registers of a thread. Rows of 2,048 on an H100: softmax of float32 55 us "
         "with 32, 79 with 16 (and the rest from memory), 120 without; entropy of float64 79 with "

@@ -293,6 +293,9 @@ class CodeLimits:
     """How many times as many iterations these load for at once."""
     few_bytes: int
     """Of the values that such a work-item then loads before it uses them, at most."""
+    row_turns: int
+    """Iterations for which other launches load at once along rows that neighbouring work-items
+    have one each of."""
     kept_words: int
     """32-bit registers of what a work-item keeps of rows between loops, at most."""
     kept_turns_together: int

@@ -20,8 +20,10 @@ that follow each other: ``rows_loaded`` says of which loops of loads languages m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 from fusionq.base.target import CODE_LIMITS
@@ -87,6 +89,8 @@ def with_loads_together(
         return None
     if kernel.few_items:
         most *= CODE_LIMITS.few_times_together
+    elif kernel.row_turns is not None:
+        most = min(most, kernel.row_turns)
     elif not has_groups(kernel):
         return None
     alone = {p.name for p in kernel.params if isinstance(p, ArrayParam) and p.restrict}
@@ -101,6 +105,18 @@ def has_loads_together(kernel: Kernel) -> bool:
     """Whether some loop of ``kernel`` can load for several iterations, if work-items are few."""
     few, body = replace(kernel, few_items=True), flatten_blocks(kernel.body)
     return with_loads_together(few, body, CODE_LIMITS.iterations_together) is not None
+
+
+def row_loops(kernel: Kernel) -> list[For]:
+    """The loops of ``kernel``, without work-groups, that it may do by ``row_turns``."""
+    body = flatten_blocks(kernel.body)
+    if has_groups(kernel):
+        return []
+    rewriting = _Together(replace(kernel, row_turns=CODE_LIMITS.fewest_ahead), 0, frozenset(), {
+        p.name for p in kernel.params if isinstance(p, ArrayParam) and p.restrict
+    })  # fmt: skip
+    loops = [s for s in statements(body) if isinstance(s, For) and _is_plain(s)]
+    return [loop for loop in loops if rewriting.has_own_row(loop)]
 
 
 def rows_loaded(loop: For) -> list[tuple[str, Load]]:
@@ -134,11 +150,13 @@ class _Together:
     kernel: Kernel
     most: int
     unwritten: frozenset[str]
-    apart: frozenset[str]
+    apart: AbstractSet[str]
     _added: int = field(default=0, init=False)
 
     def stmt(self, stmt: Stmt) -> tuple[Stmt, ...]:
         if not isinstance(stmt, For) or not _is_plain(stmt):
+            return (stmt,)
+        if not self.kernel.few_items and self.kernel.row_turns and not self.has_own_row(stmt):
             return (stmt,)
         loads = self._loads(stmt)
         turns = self.most
@@ -170,11 +188,35 @@ class _Together:
             if all(stays(e.array) for e in subexpressions(unit) if isinstance(e, Load))
         ]
 
+    def has_own_row(self, loop: For) -> bool:
+        """Whether neighbouring work-items load from rows of their own in ``loop``."""
+        return any(
+            isinstance(load, Load)
+            and self._is_row(load, loop)
+            and any(map(self._differs, load.indices[:-1]))
+            for load in self._loads(loop)
+        )
+
+    @cached_property
+    def _differing(self) -> frozenset[str]:
+        """The variables that differ between neighbouring work-items."""
+        found: set[str] = set()
+        assigned = [s for s in statements(self.kernel.body) if isinstance(s, Assign)]
+        while True:
+            more = {s.name for s in assigned if _differs(s.value, found, self.kernel.ndim)}
+            if more <= found:
+                return frozenset(found)
+            found |= more
+
+    def _differs(self, index: Expr) -> bool:
+        return _differs(index, self._differing, self.kernel.ndim)
+
     def _is_row(self, load: Expr, loop: For) -> bool:
         """Whether launches of few work-items load ``load`` from neighbouring elements in
         iterations that follow each other, four or eight bytes each."""
         own = Var(INT64, loop.var)
-        if not self.kernel.few_items or loop.step != Const(INT64, 1):
+        is_asked = self.kernel.few_items or self.kernel.row_turns is not None
+        if not is_asked or loop.step != Const(INT64, 1):
             return False
         if not isinstance(load, Load) or load.type not in _IN_ROWS:
             return False
@@ -252,6 +294,20 @@ class _Together:
         if small == TRUE:
             return (If(some, fast),)
         return (If(conjunction((some, small)), fast, (loop,)),)
+
+
+def _differs(e: Expr, differing: Collection[str], ndim: int) -> bool:
+    """Whether an index differs between neighbouring work-items; their quotients rarely do."""
+    match e:
+        case ItemQuery("global_id", dim):
+            return dim == ndim - 1
+        case Var(_, name):
+            return name in differing
+        case Binary(_, "mod", lhs, _):
+            return _differs(lhs, differing, ndim)
+        case Binary(_, "add" | "sub" | "mul", lhs, rhs):
+            return any(_differs(part, differing, ndim) for part in (lhs, rhs))
+    return False
 
 
 def _is_plain(loop: For) -> bool:

@@ -382,6 +382,8 @@ class Kernel:
     ``one_by_one``: no vectors are made of its work-items (``codegen.own_rows``).
     ``few_items``: so few of them that nothing hides how long memory takes, but what each does
     itself (``codegen.loads_together``).
+    ``row_turns``: for how many iterations it loads at once, in loops in which neighbouring
+    work-items go along rows of their own (``codegen.loads_together``); None where it does not.
     ``kept_turns``: iterations of loops over rows whose elements stay in registers for the next
     ones: all of the first number or none, and so many behind these under masks
     (``codegen.kept_rows``).
@@ -401,6 +403,7 @@ class Kernel:
     row_lanes: int | None = None
     one_by_one: bool = False
     few_items: bool = False
+    row_turns: int | None = None
     kept_turns: tuple[int, int] | None = None
 
     def param(self, name: str) -> KernelParam:

@@ -35,6 +35,7 @@ from fusionq.planning.pinned_constants import PinnedConstants
 from fusionq.planning.plan import Dependence, Plan, StagePlan
 from fusionq.planning.plan_task import Draft, PlanTask
 from fusionq.planning.profitability import wanted_by
+from fusionq.planning.row_turns import RowTurns
 from fusionq.planning.row_vector_launches import RowVectorLaunches
 from fusionq.planning.side_by_side import launch_count
 from fusionq.planning.specialise import (
@@ -225,7 +226,10 @@ def _with_faster_items(
     given = task.submissions, task.target, users.validity
     jammed, rows, few = JammedLaunches(*given), RowVectorLaunches(*given), FewItems(*given)
     kept, own = KeptLaunches(*given), OwnRowLaunches(*given)
-    made = tuple(kept.plan(few.plan(own.plan(rows.plan(jammed.plan(plan))))) for plan in plans)
+    turns = RowTurns(task.submissions, task.target)
+    made = tuple(
+        turns.plan(kept.plan(few.plan(own.plan(rows.plan(jammed.plan(plan)))))) for plan in plans
+    )
     return made if task.is_another else tuple(map(KnownExtents(*given).plan, made))
 
 

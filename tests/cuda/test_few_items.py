@@ -105,3 +105,30 @@ def test_results_have_the_same_bits(queue, kernel, items: int, dtype: str) -> No
             with fq.FusionQueue("reference") as reference:
                 reference.submit(kernel, items, n, a, x, out)
             np.testing.assert_array_equal(expected, out)
+
+
+@fq.kernel
+def products_of_rows(item: fq.Item, a, b, out):
+    """Of all pairs, more work-items than few: neighbours go along rows of their own."""
+    i = item.get_id(0) // out.shape[1]
+    j = item.get_id(0) % out.shape[1]
+    total = a.dtype.type(0)
+    for k in range(a.shape[1]):
+        total += a[i, k] * b[j, k]
+    out[i, j] = total
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_rows_of_many_work_items(queue, dtype: str, first: int) -> None:
+    """That begin at multiples of 16 bytes, and that do not."""
+    rng = np.random.default_rng(7)
+    for columns in (5, 8, 16, 17, 40, 300):
+        a, b = (fq.Buffer((8 * rng.random((200, columns + 1))).astype(dtype)) for _ in range(2))
+        rows = [x[:, first : first + columns] for x in (a, b)]
+        found = [fq.Buffer(np.zeros((200, 200), dtype)) for _ in range(2)]
+        queue.submit(products_of_rows, 40_000, *rows, found[0])
+        with fq.fusion(queue, strategy="sequence"):
+            queue.submit(products_of_rows, 40_000, *rows, found[1])
+        queue.wait()
+        np.testing.assert_array_equal(found[1].numpy(), found[0].numpy())
