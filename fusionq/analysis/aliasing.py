@@ -176,13 +176,12 @@ def places_by_memory(
     number = iter(numbers)
     for submission in submissions:
         form = submission.form
+        is_contiguous = form.contiguous
         for place, dtype in zip(submission.places, form.dtypes, strict=True):
-            shape, strides, _, offset, _ = place
-            view = shape, strides, offset, dtype
-            known = views.setdefault(next(number), view)
-            if known is not view and known != view:
+            view = place[0], place[1], place[3], dtype
+            if views.setdefault(next(number), view) != view:
                 return None
-            if not form.contiguous and has_element_twice(shape, strides, dtype.nbytes):
+            if not is_contiguous and has_element_twice(place[0], place[1], dtype.nbytes):
                 return None
     return _places_of_views(numbers)
 

@@ -13,15 +13,16 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import field
 from functools import cached_property
 from itertools import chain
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
-from fusionq.analysis.aliasing import Place, ViewPlace
+from fusionq.analysis.aliasing import Place
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.list_analysis import KernelsRead, ListAnalysis, analyse, places_of
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.proof import stop_if_late
 from fusionq.analysis.readings import Readings
 from fusionq.analysis.serving import LARGEST, NumberPlace, Serving
+from fusionq.analysis.shared_memory import Memory, SharedMemory
 from fusionq.analysis.submission import (
     Argument,
     ArrayArgument,
@@ -38,9 +39,6 @@ T = TypeVar("T")
 
 FEWEST_TOGETHER = 16
 """Pairs whose answers are looked up together."""
-
-Memory = tuple[int, int, int, ViewPlace | None]
-"""An array argument's position, and where it lies: group, view, and address in the group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +60,19 @@ class _Shape:
     kind: int
     family: int
     """The kind but for the sizes."""
+    pattern: int
+    """The family and which of the sizes are equal."""
     sizes: tuple[int, ...]
     """The extents of the arrays and of the range."""
+    different: tuple[int, ...]
+    """Those, once each."""
     memory: tuple[Memory, ...]
+    memory_number: int
     integers: tuple[int, ...]
     varying: frozenset[int]
     """The values of those that vary."""
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """The sizes and the integers."""
-        return self.sizes + self.integers
+    numbers: tuple[int, ...]
+    """The sizes and the integers."""
 
     @property
     def form(self) -> Hashable:
@@ -87,9 +87,10 @@ class _Shape:
         return self.family, self.memory, order, equal, tuple([size == 0 for size in sizes])
 
 
-_Structure = tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[Memory, ...], ...], frozenset[int]]
-"""The kinds of some submissions, which of their integer scalars are equal, where their arrays lie,
-and which scalars vary: equal where all questions about them are, but for scalars' values."""
+_Structure = tuple[tuple[int, ...], tuple[int, ...], int, frozenset[int]]
+"""The kinds of some submissions, which of their integer scalars are equal, where their arrays lie
+(``SharedMemory``), and which scalars vary: equal where all questions about them are, but for
+scalars' values."""
 
 
 @dataclass
@@ -102,6 +103,8 @@ class Answers:
     _numbers: dict[int, tuple[Kernel, int]] = field(default_factory=dict)
     kinds: dict[Hashable, int] = field(default_factory=dict)
     families: dict[Hashable, int] = field(default_factory=dict)
+    patterns: dict[Hashable, int] = field(default_factory=dict)
+    memory: SharedMemory = field(default_factory=SharedMemory)
     analyses: dict[Hashable, ListAnalysis] = field(default_factory=dict)
     read: dict[Hashable, KernelsRead] = field(default_factory=dict)
     found: dict[Hashable, list[_Answer]] = field(default_factory=dict)
@@ -302,13 +305,19 @@ class Questions:
                         break
         return found
 
-    def is_known(
+    def known(
         self, members: Sequence[int], question: Hashable, other_sizes: bool = False
-    ) -> bool:
-        """Whether ``ask`` has an answer already."""
+    ) -> tuple[Any] | None:
+        """What ``ask`` gives, as a tuple of it, where that is known already; else None, and the
+        list's validity is as before."""
         structure, _ = self._structure(members, None)
-        known = self._answers(structure, members, question, other_sizes)
-        return self._known(known, members, other_sizes) is not None
+        found = self._known(
+            self._answers(structure, members, question, other_sizes), members, other_sizes
+        )
+        if found is None:
+            return None
+        self._rests_on(found, members, other_sizes)
+        return (found.value,)
 
     def _answers(
         self, structure: _Structure, members: Sequence[int], question: Hashable, other_sizes: bool
@@ -354,7 +363,8 @@ class Questions:
         key = structure, integers
         found = self.answers.analyses.get(key)
         if found is None:
-            kinds, which, memory, varying = structure
+            kinds, which, number, varying = structure
+            memory = self.answers.memory[number]
             read = self.answers.read.setdefault(
                 (kinds, which, integers, varying), KernelsRead(readings=self.readings)
             )
@@ -398,13 +408,21 @@ class Questions:
             for k, a in enumerate(submission.arguments)
             if isinstance(a, ScalarArgument) and a.type.is_integer and (s, k) in self._varying
         )
+        sizes = (*chain.from_iterable(shapes), *extents)
+        different = tuple(dict.fromkeys(sizes))
+        number, patterns = families.setdefault(family, len(families)), self.answers.patterns
+        equal = number, *map(different.index, sizes)
         return _Shape(
             kinds.setdefault(kind, len(kinds)),
-            families.setdefault(family, len(families)),
-            (*chain.from_iterable(shapes), *extents),
+            number,
+            patterns.setdefault(equal, len(patterns)),
+            sizes,
+            different,
             memory,
+            self.answers.memory.own(memory),
             integers,
             varying,
+            sizes + integers,
         )
 
     def _structure(
@@ -428,40 +446,24 @@ class Questions:
         equal: dict[int, int] = {}
         which = tuple([equal.setdefault(value, len(equal)) for value in integers])
         varying = frozenset([equal[value] for shape in shapes for value in shape.varying])
-        return (kinds, which, self._memory(shapes, arguments), varying), integers
+        memory = [shape.memory for shape in shapes]
+        if arguments is None:
+            own = tuple([shape.memory_number for shape in shapes])
+            return (kinds, which, self.answers.memory.of(own, memory), varying), integers
+        of_arguments = self.answers.memory.of_arguments(memory, arguments)
+        return (kinds, which, of_arguments, varying), integers
 
     def _but_sizes(self, structure: _Structure, members: Sequence[int]) -> Hashable:
         """The structure of the members but for their sizes, of which it has which are equal, zero,
         and in what order."""
         shapes = [self._shapes[m] for m in members]
         number: dict[int, int] = {}
-        which = [number.setdefault(size, len(number)) for shape in shapes for size in shape.sizes]
+        which = [
+            number.setdefault(size, len(number)) for shape in shapes for size in shape.different
+        ]
         order = tuple([number[size] for size in sorted(number)])
-        families = tuple([shape.family for shape in shapes])
-        return families, *structure[1:], tuple(which), order, number.get(0)
-
-    def _memory(
-        self, shapes: Sequence[_Shape], arguments: Sequence[Sequence[int]] | None
-    ) -> tuple[tuple[Memory, ...], ...]:
-        """Where the arrays lie, groups and views in the order of their appearance here; addresses
-        from the first that appears."""
-        groups: dict[int, int] = {}
-        views: dict[tuple[int, int], int] = {}
-        origin: dict[int, int] = {}
-        found = []
-        for position, shape in enumerate(shapes):
-            memory = []
-            for argument, group, view, lie in shape.memory:
-                if arguments is not None and argument not in arguments[position]:
-                    continue
-                number = groups.setdefault(group, len(groups))
-                which = views.setdefault((group, view), len(views))
-                if lie is not None:
-                    start = origin.setdefault(group, lie.offset)
-                    lie = ViewPlace(lie.offset - start, lie.strides, lie.width)
-                memory.append((argument, number, which, lie))
-            found.append(tuple(memory))
-        return tuple(found)
+        patterns = tuple([shape.pattern for shape in shapes])
+        return patterns, *structure[1:], tuple(which), order, number.get(0)
 
 
 def _kind_of(argument: Argument) -> tuple[Hashable, ...] | None:

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from fusionq.analysis.validity import Condition, Validity, condition_function
+from fusionq.analysis.validity import Condition, Validity
+from fusionq.analysis.validity_function import condition_function
 
 LARGEST = 1 << 31
 """Beyond the numbers that are asked about in arrays."""

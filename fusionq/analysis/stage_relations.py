@@ -8,6 +8,7 @@ from itertools import chain
 
 import islpy as isl
 
+from fusionq.analysis.isl_texts import map_of, set_of
 from fusionq.analysis.item_relations import same_group, to_space
 from fusionq.analysis.item_space import Mode, global_range, largest
 from fusionq.analysis.kernel_accesses import Access, item_dims
@@ -155,10 +156,10 @@ def tile_context(analysis: ListAnalysis, stage: StageItems) -> isl.Set:
     last = ", ".join(f"last_{d}" for d in range(len(names)))
     ordered = " and ".join(f"first_{d} <= last_{d}" for d in range(len(names)))
     space = all_items(analysis, stage)
-    result = isl.Set(f"[{first}, {last}] -> {{ : {ordered} }}")
+    result = set_of(f"[{first}, {last}] -> {{ : {ordered} }}")
     for end, ends in (("first", first), ("last", last)):
         equal = " and ".join(f"{name} = {end}_{d}" for d, name in enumerate(names))
-        corner = isl.Map(f"[{ends}] -> {{ [{', '.join(names)}] -> [] : {equal} }}")
+        corner = map_of(f"[{ends}] -> {{ [{', '.join(names)}] -> [] : {equal} }}")
         result = result.intersect(space.apply(corner).params())
     return result.intersect(analysis.symbols.context)
 
@@ -174,7 +175,7 @@ def all_items(analysis: ListAnalysis, stage: StageItems) -> isl.Set:
             ranges = [global_range(analysis.submissions[s]) for s in stage.members]
             analysis.pinned.update(symbols.size(e) for range_ in ranges for e in range_)
         inside.append(f"0 <= {name} < {extent if known is None else known}")
-    return isl.Set(
+    return set_of(
         f"[{', '.join(symbols.names)}] -> {{ [{', '.join(names)}] : {' and '.join(inside)} }}"
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import islpy as isl
 
@@ -101,10 +101,12 @@ class StageRelations:
                 return False
             relations[first, second] = relation
         question = "covered", *map(id, relations.values())
-        if not self._is_known(stages, question):  # which is sooner found out than boxes are
-            ways = [(self._box(k, stages[-1]), self._box(stages[0], k)) for k in stages[1:-1]]
-            if not may_follow(self._box(stages[0], stages[-1]), ways):
-                return False
+        known = self._known(stages, question)  # which is sooner found out than boxes are
+        if known is not None:
+            return bool(known[0])
+        ways = [(self._box(k, stages[-1]), self._box(stages[0], k)) for k in stages[1:-1]]
+        if not may_follow(self._box(stages[0], stages[-1]), ways):
+            return False
         return self.ask(
             stages, question, lambda analysis, of_all: _covered(analysis, of_all, relations)
         )
@@ -141,10 +143,10 @@ class StageRelations:
         about, any_sizes = self._about(stages, question)
         return self.questions.ask(self.members(stages), about, asked, other_sizes=any_sizes)
 
-    def _is_known(self, stages: Sequence[int], question: Hashable) -> bool:
-        """Whether ``ask`` has an answer already."""
+    def _known(self, stages: Sequence[int], question: Hashable) -> tuple[Any] | None:
+        """What ``ask`` gives, as a tuple of it, where that is known already; else None."""
         about, any_sizes = self._about(stages, question)
-        return self.questions.is_known(self.members(stages), about, any_sizes)
+        return self.questions.known(self.members(stages), about, any_sizes)
 
     def _about(self, stages: Sequence[int], question: Hashable) -> tuple[Hashable, bool]:
         """The question about the members of some stages, and whether its answer serves others of

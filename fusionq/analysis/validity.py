@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import TYPE_CHECKING
 
 from fusionq.analysis.item_space import global_range
-from fusionq.analysis.submission import Sized, Submission
+from fusionq.analysis.submission import Operands, Sized, Submission
 from fusionq.analysis.symbol_sources import Source
+from fusionq.analysis.validity_function import COMPILED, condition_function, note_asked
 from fusionq.base.frozen import dataclass
 
 if TYPE_CHECKING:
@@ -101,6 +102,11 @@ class Validity:
 
     def holds(self, submissions: Sequence[Sized]) -> bool:
         """Whether the plan serves ``submissions`` (of the same structure)."""
+        if submissions and type(submissions[0]) is Operands:
+            compiled = COMPILED.get(id(self))
+            if compiled is not None:
+                return compiled[1](submissions)
+            note_asked(self, submissions)
         for source, value in self.constants:
             if source.value(submissions) != value:
                 return False
@@ -216,13 +222,3 @@ def _sources(analysis: ListAnalysis, asked_for: Collection[str]) -> dict[str, tu
         if name in asked_for or name in analysis.used_symbols(source.submission):
             sources[name] = (*sources.get(name, ()), source)
     return sources
-
-
-_NO_GLOBALS: dict[str, Any] = {"__builtins__": {}}
-
-
-@lru_cache(maxsize=1024)
-def condition_function(text: str, names: tuple[str, ...]) -> Callable[..., bool]:
-    """The condition ``text`` as a function of its ``names``."""
-    code = compile(f"lambda {', '.join(names)}: {text}", "<validity>", "eval")
-    return cast(Callable[..., bool], eval(code, _NO_GLOBALS))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from keyword import iskeyword
 
-from fusionq.analysis.validity import condition_function
+from fusionq.analysis.validity_function import condition_function
 
 MAX_LENGTH = 100_000
 

@@ -44,13 +44,9 @@ def prepare(
     that takes longer than the list may wait for it, DeviceError where a kernel cannot be built or
     memory not be allocated or reached.
     """
-    is_checked = bool(options.check or always_checked())
-    is_adaptive = options.strategy == "auto" and not options.tune and len(pending.entries) > 1
-    is_adaptive = is_adaptive and _learns(backend, options)
     key = size_class = None
-    if memories is not None and not (is_checked or options.tune):
-        operands = pending.operands()
-        key = plans_key_by_memory(backend, operands, memories, options)
+    if memories is not None and not (options.check or options.tune):
+        key = plans_key_by_memory(backend, pending.operands(), memories, options)
         if not backend.abilities.resizes:
             resized = None
         if key is not None and resized is not None:
@@ -58,6 +54,11 @@ def prepare(
             run = resized.run_for(backend, pending, size_class)
             if run is not None:
                 return run
+    is_checked = bool(options.check or always_checked())
+    is_adaptive = options.strategy == "auto" and not options.tune and len(pending.entries) > 1
+    is_adaptive = is_adaptive and _learns(backend, options)
+    if memories is not None and not (is_checked or options.tune):
+        operands = pending.operands()
         built = None if key is None or is_adaptive else known_plan(key, operands)
         if built is not None:
             admission = dict(pending.admission)

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, reduce
+from itertools import chain, combinations
 from operator import itemgetter
 from typing import TypeVar
 
 import islpy as isl
 
+from fusionq.analysis.isl_texts import map_of, set_of
 from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.stage_relations import Relation
 from fusionq.ir.nodes import Binary, Call, Const, Expr, ItemQuery
@@ -103,28 +105,49 @@ def _parts(items: isl.Set, context: isl.Set) -> list[isl.Set]:
     if rows is None:
         return [items]
     pieces = rows.get_basic_sets()
-    if not 1 < len(pieces) <= MOST_PARTS or not _are_apart(rows, rows, context):
+    if not 1 < len(pieces) <= MOST_PARTS:
         return [items]
     # A box is there for all tiles, also those that depend on nothing in it.
-    where = [p.drop_constraints_not_involving_dims(isl.dim_type.set, 0, 1) for p in pieces]
-    parts: list[isl.Set] = []
-    for piece in map(isl.Set.from_basic_set, where):
-        apart = [_are_apart(part, piece, context) for part in parts]
-        near = [part for part, far in zip(parts, apart, strict=True) if not far]
-        parts = [part for part, far in zip(parts, apart, strict=True) if far]
-        parts.append(reduce(isl.Set.union, near, piece))
-    if len(parts) == 1 or any(_are_apart(part, part, context) for part in parts):
+    where = [
+        isl.Set.from_basic_set(p.drop_constraints_not_involving_dims(isl.dim_type.set, 0, 1))
+        for p in pieces
+    ]
+    if any(_are_apart(piece, piece, context) for piece in where):
+        return [items]
+    apart: set[tuple[int, int]] = set()
+    parts: list[list[int]] = []
+    """The pieces of each, in order."""
+    for k, piece in enumerate(where):
+        apart.update((j, k) for j in range(k) if _are_apart(where[j], piece, context))
+        near = [part for part in parts if not any((j, k) in apart for j in part)]
+        parts = [part for part in parts if part not in near]
+        parts.append([k, *chain.from_iterable(near)])
+    pairs = chain.from_iterable(combinations(sorted(part), 2) for part in parts)
+    if len(parts) == 1 or not apart.isdisjoint(pairs):
+        return [items]
+    if not _are_apart(rows, rows, context):
         return [items]
     others = items.dim(isl.dim_type.set) - 1
-    return [items.intersect(part.add_dims(isl.dim_type.set, others)) for part in parts]
+    return [
+        items.intersect(
+            reduce(isl.Set.union, [where[k] for k in part]).add_dims(isl.dim_type.set, others)
+        )
+        for part in parts
+    ]
 
 
 def _are_apart(some: isl.Set, others: isl.Set, context: isl.Set) -> bool:
     """Whether for some sizes and some tile a row of ``some`` is far from one of ``others``."""
-    length = f"last_0 - first_0 + {APART}"
-    far = isl.Map(f"[first_0, last_0] -> {{ [a] -> [b] : a - b > {length} or b - a > {length} }}")
     both = isl.Map.from_domain_and_range(some, others).intersect_params(context)
-    return not both.intersect(far).is_empty()
+    if not both.intersect(_far("a - b")).is_empty():
+        return True
+    return some is not others and not both.intersect(_far("b - a")).is_empty()
+
+
+def _far(distance: str) -> isl.Map:
+    """The rows ``a`` and ``b`` of which the ``distance`` is that large."""
+    text = f"[first_0, last_0] -> {{ [a] -> [b] : {distance} > last_0 - first_0 + {APART} }}"
+    return map_of(text)
 
 
 def _of_all_tiles(items: isl.Set) -> isl.Set:
@@ -148,7 +171,7 @@ def tile(ndim: int) -> isl.Set:
     names = [f"i{d}" for d in range(ndim)]
     parameters = ", ".join(f"first_{d}, last_{d}" for d in range(ndim))
     inside = " and ".join(f"first_{d} <= {name} <= last_{d}" for d, name in enumerate(names))
-    return isl.Set(f"[{parameters}] -> {{ [{', '.join(names)}] : {inside} }}")
+    return set_of(f"[{parameters}] -> {{ [{', '.join(names)}] : {inside} }}")
 
 
 def _interval(

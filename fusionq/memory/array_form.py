@@ -22,34 +22,46 @@ _forms: dict[Hashable, int] = {}
 _numbers = count()
 
 
-def form_and_extents(
+class SizedForm:
+    """What arrays of one dtype, layout and flags and of the same sizes have in common.  Equal ones
+    are one object as long as it is remembered, so tables that are asked by it compare no sizes.
+
+    ``form``: a number for all sizes; None where elements do not lie at multiples of their size.
+    """
+
+    __slots__ = ("extents", "form")
+
+    def __init__(self, form: int | None, extents: Extents) -> None:
+        self.form, self.extents = form, extents
+
+
+def sized_form(
     shape: tuple[int, ...],
     strides: tuple[int, ...],
     dtype: np.dtype[Any],
     start: int,
     *flags: Hashable,
-) -> tuple[int | None, Extents]:
-    """A number for arrays of one dtype, number of dimensions, layout and ``flags``, and the extents
-    of this one, whose first element is at ``start``.  None in place of the number where elements do
-    not lie at multiples of their size."""
-    return _form_and_extents(shape, strides, dtype, start % (dtype.itemsize or 1), flags)
+) -> SizedForm:
+    """That of arrays of one dtype, shape, strides and ``flags``, the first element of which is at
+    ``start``."""
+    return _sized_form(shape, strides, dtype, start % (dtype.itemsize or 1), flags)
 
 
 @lru_cache(CAPACITY)
-def _form_and_extents(
+def _sized_form(
     shape: tuple[int, ...],
     strides: tuple[int, ...],
     dtype: np.dtype[Any],
     start: int,
     flags: Hashable,
-) -> tuple[int | None, Extents]:
+) -> SizedForm:
     extents = components(shape, strides, dtype)
     if alignment(dtype, start, strides) is not None:
-        return None, extents
+        return SizedForm(None, extents)
     form = dtype, len(shape), layout(*extents, component_size(dtype)), flags
     number = _forms.get(form)
     if number is None:
         if len(_forms) >= CAPACITY:
             _forms.clear()
         number = _forms.setdefault(form, next(_numbers))
-    return number, extents
+    return SizedForm(number, extents)

@@ -16,7 +16,7 @@ from fusionq.base.dtypes import as_dtype, is_bfloat16
 from fusionq.base.errors import ArgumentError, DeviceError, PromotionConflict
 from fusionq.base.options import check_flags, check_names
 from fusionq.ir.record_types import Member
-from fusionq.memory.array_form import form_and_extents
+from fusionq.memory.array_form import sized_form
 from fusionq.memory.buffer_sources import (
     check_same_dtype,
     checked_extents,
@@ -62,13 +62,12 @@ class Buffer:
     __slots__ = (
         "__weakref__",
         "_dtype",
-        "_extents",
-        "_form",
         "_internal",
         "_offset",
         "_ownership",
         "_promotion",
         "_shape",
+        "_sized_form",
         "_storage",
         "_strides",
         "_token",
@@ -161,7 +160,7 @@ class Buffer:
         else:
             start = offset if storage.owned else self._start
             flags = self._promotion, self._internal, storage.owned, storage.writable
-            self._form, self._extents = form_and_extents(shape, strides, dtype, start, flags)
+            self._sized_form = sized_form(shape, strides, dtype, start, flags)
         self._token = storage.view_token(
             (shape, strides, offset, kind, self._promotion, self._internal)
         )

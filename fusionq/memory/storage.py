@@ -166,7 +166,10 @@ class Storage:
         if self.address is None:
             self.allocate(backend)
         if backend is not self._reached_by and backend is not self._home:
-            if self.owned and not self._is_reachable(backend):
+            home = self._home
+            if home is not None and home.memory_domain == backend.memory_domain:
+                pass
+            elif self.owned and not self._is_reachable(backend):
                 self._move(backend)
             elif not self.owned:
                 self.check_reachable(backend)

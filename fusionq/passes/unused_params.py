@@ -18,11 +18,10 @@ def drop_unused_params(fused: FusedKernel) -> FusedKernel:
     body = fused.kernel.body
     used = {s.array for s in statements(body) if isinstance(s, (Store, Atomic))}
     for e in expressions(body):
-        match e:
-            case Param(_, name):
-                used.add(name)
-            case Load(_, array) | Extent(array):
-                used.add(array)
+        if type(e) is Param:
+            used.add(e.name)
+        elif type(e) is Load or type(e) is Extent:
+            used.add(e.array)
     params = tuple(p for p in fused.kernel.params if p.name in used)
     sources = {p.name: fused.sources[p.name] for p in params}
     return FusedKernel(replace(fused.kernel, params=params), sources, fused.views)
@@ -32,7 +31,11 @@ def _asked_for_extents(fused: FusedKernel) -> list[str]:
     """The array parameters whose elements the kernel does not touch, but whose extents it uses."""
     body = fused.kernel.body
     touched = {s.array for s in statements(body) if isinstance(s, (Store, Atomic))}
-    touched |= {e.array for e in expressions(body) if isinstance(e, Load)}
-    asked = {e.array for e in expressions(body) if isinstance(e, Extent)}
+    asked: set[str] = set()
+    for e in expressions(body):
+        if type(e) is Load:
+            touched.add(e.array)
+        elif type(e) is Extent:
+            asked.add(e.array)
     arrays = (p.name for p in fused.kernel.params if isinstance(p, ArrayParam))
     return [name for name in arrays if name in asked and name not in touched]

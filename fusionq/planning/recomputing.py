@@ -18,6 +18,7 @@ from fusionq.analysis.live_accesses import accessed
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.recomputation import Writer, halo_of, writer_of
 from fusionq.base.frozen import dataclass
+from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.steps import Steps
 from fusionq.ir.nodes import Atomic, Barrier, Fence, GroupCall, ItemQuery, Kernel
 from fusionq.ir.walk import expressions, statements
@@ -202,11 +203,25 @@ class _Finder:
 def impure(kernel: Kernel, atomics: bool = False) -> str | None:
     """Why a kernel does more for a work-item than compute values, or ``atomics``; None if it does
     not."""
+    with_atomics, others = _impure(kernel)
+    return others if atomics else with_atomics
+
+
+@cached_by_identity
+def _impure(kernel: Kernel) -> tuple[str | None, str | None]:
+    """Why a kernel is impure, and why where atomics do not count."""
+    atomic = None
     for s in statements(kernel.body):
         if isinstance(s, (Barrier, GroupCall)):
-            return f"{kernel.name} has work-group barriers or group functions"
-        if isinstance(s, (Atomic, Fence)) and not atomics:
-            return f"{kernel.name} has the atomic operation or fence at {s.span}"
+            reason = f"{kernel.name} has work-group barriers or group functions"
+            return atomic or reason, reason
+        if isinstance(s, (Atomic, Fence)) and atomic is None:
+            atomic = f"{kernel.name} has the atomic operation or fence at {s.span}"
+    other = _impure_outside_of_statements(kernel)
+    return atomic or other, other
+
+
+def _impure_outside_of_statements(kernel: Kernel) -> str | None:
     if any(a.space == "local" for a in kernel.arrays):
         return f"{kernel.name} uses local memory"
     if kernel.sub_group_size is not None or any(

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Protocol
 
-from fusionq.analysis.submission import Operands
+from fusionq.analysis.submission import ArrayPlace, Operands
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.backends.interruptible import keep_until_run
 from fusionq.base.call_site import located, user_span
@@ -203,9 +203,29 @@ class Launcher:
             run = self.profiler.run_for(SubmissionList.of([entry], call), UNFUSED)
         return self._launch(run, run.used(call.memory), call.foreign, call.depends)[0]
 
+    def run_like(
+        self,
+        sized: KnownSubmission,
+        places: Sequence[ArrayPlace],
+        call: CallArguments,
+    ) -> Sequence[DeviceEvent | None] | None:
+        """As ``run_single``, of a submission that is recorded nowhere: ``sized`` stands for those
+        of its sizes, its arrays are at ``places``.  None, and nothing happens, where there are no
+        launches of such submissions yet."""
+        if self.profiler is not None:
+            return None
+        memory = call.memory
+        run = self.cache.by_sizes.moved(self.backend, sized, places, memory, call.values)
+        if run is None:
+            return None
+        return self._launch(run, run.used(memory), call.foreign, call.depends)
+
     def _plain_run(self, entry: KnownSubmission, call: CallArguments) -> PreparedRun:
         if not entry.is_kept and entry.sized is not None:  # else nothing has been like it
-            moved = self.cache.by_sizes.moved(self.backend, entry, call)
+            places = entry.deferred.operands.places
+            moved = self.cache.by_sizes.moved(
+                self.backend, entry.sized, places, call.memory, call.values
+            )
             if moved is not None:
                 return moved
         run = entry.plain

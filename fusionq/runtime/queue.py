@@ -205,41 +205,51 @@ class FusionQueue(NotCopied):
                 entry = self._known.get(known_by)
             except TypeError:  # something unhashable, for the checks
                 entry = None
+            launched = None
             if entry is None:
-                entry = state.admit(known_by, kernel, range, args)
-            if values:
-                fitting = entry.fitting
-                if fitting is None or tuple(values) not in fitting:
-                    check_values(entry, values)
-            if depends_on is not NO_EVENTS:
-                if call is None:
-                    call = CallArguments()
-                call.depends = [*call.depends, *state.dependences(depends_on)]
-            number = entry.last_use = next(use_numbers)
-            pending = state.list
-            event = NewEvent()
-            if pending is None:
-                if call is None:
-                    call = CallArguments()
-                call.memory, call.values = memory, values
-                if QUEUES:
-                    state.end_lists_before(SubmissionList.of([entry], call))
+                if state.list is None and not QUEUES and depends_on is NO_EVENTS:
+                    launched = state.launch_like(known_by, range, args, memory, values, call)
+                if launched is None:
+                    entry = state.admit(known_by, kernel, range, args)
+            if entry is None:
+                assert launched is not None, "else the submission has been checked"
+                event = NewEvent()
                 event._list = None
-                event._waits_for = call.depends
-                event._device_event = state.launcher.run_single(entry, call)
+                event._waits_for, event._device_event = launched
             else:
-                if call is not None and call.depends:
-                    call.depends = marked(call.depends)
-                if values:  # by whose names ``replay`` changes them
-                    frame = _getframe(1)
-                    if frame.f_lasti != entry.instruction or frame.f_code is not entry.code:
-                        pending.is_called_elsewhere(entry)
-                event._list = pending
-                event._index = place = pending.add(entry, memory, values, call, number)
-                if place == pending.next_launch:
-                    go_on(state.launcher, pending)
-                elif not place and entry.begins is not None:
-                    begin(state.launcher, pending, entry)
+                if values:
+                    fitting = entry.fitting
+                    if fitting is None or tuple(values) not in fitting:
+                        check_values(entry, values)
+                if depends_on is not NO_EVENTS:
+                    if call is None:
+                        call = CallArguments()
+                    call.depends = [*call.depends, *state.dependences(depends_on)]
+                number = entry.last_use = next(use_numbers)
+                pending = state.list
+                event = NewEvent()
+                if pending is None:
+                    if call is None:
+                        call = CallArguments()
+                    call.memory, call.values = memory, values
+                    if QUEUES:
+                        state.end_lists_before(SubmissionList.of([entry], call))
+                    event._list = None
+                    event._waits_for = call.depends
+                    event._device_event = state.launcher.run_single(entry, call)
+                else:
+                    if call is not None and call.depends:
+                        call.depends = marked(call.depends)
+                    if values:  # by whose names ``replay`` changes them
+                        frame = _getframe(1)
+                        if frame.f_lasti != entry.instruction or frame.f_code is not entry.code:
+                            pending.is_called_elsewhere(entry)
+                    event._list = pending
+                    event._index = place = pending.add(entry, memory, values, call, number)
+                    if place == pending.next_launch:
+                        go_on(state.launcher, pending)
+                    elif not place and entry.begins is not None:
+                        begin(state.launcher, pending, entry)
         except BaseException:  # Ctrl-C may come as soon as the lock is taken
             if held or is_owned():
                 release()

@@ -51,14 +51,21 @@ class QueueCache:
 
     def add_repeated(self, key: Hashable, entry: KnownSubmission) -> None:
         """Remember a checked submission if it is made again: temporaries never are."""
-        number = hash(key)
-        if number in self._once:
-            self._once.discard(number)
+        if self.has_seen(key):
+            self._once.discard(hash(key))
             self.add_known(key, entry)
         else:
-            if len(self._once) >= self.capacity:
-                self._once.clear()
-            self._once.add(number)
+            self.see(key)
+
+    def has_seen(self, key: Hashable) -> bool:
+        """Whether a checked submission that is not remembered has been made before."""
+        return hash(key) in self._once
+
+    def see(self, key: Hashable) -> None:
+        """A checked submission is made, and not remembered."""
+        if len(self._once) >= self.capacity:
+            self._once.clear()
+        self._once.add(hash(key))
 
     def add_known(self, key: Hashable, entry: KnownSubmission) -> None:
         """Remember a checked submission."""

@@ -10,6 +10,7 @@ from functools import partial
 from types import FrameType
 from weakref import WeakSet
 
+from fusionq.analysis.submission import ScalarValue
 from fusionq.backends.base import DeviceEvent
 from fusionq.backends.interruptible import wait_for_the_rest
 from fusionq.base.call_site import told_as_warnings, user_frame, user_span, warn_aborted
@@ -205,6 +206,48 @@ class QueueState:
             self._leave_and_run(pending, f"fusion mode ended: {cause}", by_itself=True)
             tell_listeners(pending)
             warn_ended(pending, cause)
+
+    def launch_like(
+        self,
+        key: tuple[object, ...],
+        range: object,
+        args: Sequence[object],
+        memory: Sequence[object],
+        values: Sequence[ScalarValue],
+        call: CallArguments | None,
+    ) -> tuple[Sequence[DeviceEvent], DeviceEvent | None] | None:
+        """Run a submission outside fusion mode which is new, but like ones that have run but for
+        memory and scalars, and is recorded nowhere; what it waits for, and its event.  None, and
+        nothing happens, where there is more to be asked."""
+        launcher = self.launcher
+        cache = launcher.cache
+        try:
+            if self.closed or cache.has_seen(key):
+                return None
+        except TypeError:  # something unhashable, for the checks
+            return None
+        frame = user_frame(1)  # this is called by a method of the user's queue
+        found = cache.templates.find(key, range, args, frame)
+        if found is None:
+            return None
+        if call is None:
+            call = CallArguments()
+        call.memory, call.values = memory, values
+        entry = found.sized
+        if entry is not None:
+            if not entry.fits(values):
+                return None
+            launched = launcher.run_like(entry, found.places, call)
+            if launched is None:
+                return None
+            event = launched[0]
+        else:
+            entry = cache.templates.resized(found)
+            if entry is None or not entry.fits(values):
+                return None
+            event = launcher.run_single(entry, call)
+        cache.see(key)
+        return call.depends, event
 
     def admit(
         self, key: tuple[object, ...], kernel: object, range: object, args: Sequence[object]

@@ -64,7 +64,7 @@ class DeferredSubmission:
         return self._made
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class KnownSubmission:
     """A submission that has been checked: what stays the same each time that the same kernel is
     submitted with the same range, the same memory and scalars of the same types.
@@ -130,29 +130,39 @@ class KnownSubmission:
     ) -> KnownSubmission | None:
         """The same with arrays of the same sizes at other ``places`` and other scalars; None where
         these have not been checked."""
+        passed: set[tuple[ScalarValue, ...]] = set()
         if self.rests_on:
             integers = self.integers(values)
             if integers not in self.passed:
                 return None
-            passed = {integers}
-        else:
-            passed = set()
-        deferred = self.deferred
-        same = deferred.operands
-        operands = Operands(same.form, same.range, places, values)
-        return KnownSubmission(
-            DeferredSubmission(deferred.like, operands),
-            self.stores, self.scalars, self.bounds, self.check_again, None, 0, self.checks,
-            self.rests_on, passed, False, self.apart, self,
-        )  # fmt: skip
+            passed.add(integers)
+        same = self.deferred.operands
+        entry = self._with(Operands(same.form, same.range, places, values))
+        entry.rests_on, entry.passed, entry.sized = self.rests_on, passed, self
+        return entry
+
+    def fits(self, values: Sequence[ScalarValue]) -> bool:
+        """Whether scalar ``values`` are known to pass all checks of a submission like this."""
+        for position, least, greatest in self.bounds:
+            if not least <= int(values[position]) <= greatest:
+                return False
+        return not self.rests_on or self.integers(values) in self.passed
 
     def resized(self, operands: Operands) -> KnownSubmission | None:
         """The same of other sizes; None where these have not been checked."""
-        entry = KnownSubmission(
-            DeferredSubmission(self.deferred.like, operands),
-            self.stores, self.scalars, self.bounds, self.check_again, None, 0, self.checks,
-        )  # fmt: skip
+        entry = self._with(operands)
+        entry.rests_on, entry.passed = (), set()
         return entry if entry.passes(operands) else None
+
+    def _with(self, operands: Operands) -> KnownSubmission:
+        """The same with other ``operands``, without what these have passed; no arrays of its kind
+        have to be ``apart``.  The rest is as the class has it, which takes a fifth of setting it
+        all."""
+        entry: KnownSubmission = object.__new__(KnownSubmission)
+        entry.deferred = DeferredSubmission(self.deferred.like, operands)
+        entry.stores, entry.scalars, entry.bounds = self.stores, self.scalars, self.bounds
+        entry.check_again, entry.checks = self.check_again, self.checks
+        return entry
 
     def passes(self, operands: Operands) -> bool:
         """Whether one of the ``checks`` serves this submission with these ``operands``; their

@@ -9,7 +9,9 @@ from sys import getrefcount
 from types import SimpleNamespace
 from typing import NamedTuple, Protocol
 
-from fusionq.analysis.submission import ArrayPlace, Operands
+import numpy as np
+
+from fusionq.analysis.submission import ArrayPlace, Operands, ScalarValue
 from fusionq.backends.base import Backend
 from fusionq.base.errors import DeviceError
 from fusionq.base.options import UNFUSED, FusionOptions
@@ -17,7 +19,7 @@ from fusionq.memory.foreign_array import byte_bounds
 from fusionq.memory.storage import Storage
 from fusionq.submission.known import KnownSubmission
 from fusionq.submission.pending import SubmissionList
-from fusionq.submission.run import CallArguments, PreparedRun, RunChooser
+from fusionq.submission.run import PreparedRun, RunChooser
 from fusionq.submission.separate_launches import SeparateLaunches
 
 
@@ -73,25 +75,31 @@ class RunsBySizes:
                 pending.kind = None
 
     def moved(
-        self, backend: Backend, entry: KnownSubmission, call: CallArguments
+        self,
+        backend: Backend,
+        sized: KnownSubmission,
+        places: Sequence[ArrayPlace],
+        memory: Sequence[object],
+        values: Sequence[ScalarValue],
     ) -> PreparedRun | None:
         """What ``run_for`` gives for a submission by itself which nobody keeps, where there is a
-        run for its kind; None where there is none, or more is to be asked."""
-        own, memory, values = entry.deferred.operands, call.memory, call.values
+        run for its kind; None where there is none, or more is to be asked.  ``sized`` stands for
+        those of its sizes; the arrays are at ``places`` and kept by ``memory``."""
         try:
-            found = sharing(backend, own.places, memory)
+            found = sharing(backend, places, memory)
             if found is None:
                 return None
             shared, addresses = found
-            run = self._runs.get((UNFUSED, (shared, entry.sized or entry)))
+            run = self._runs.get((UNFUSED, (shared, sized)))
             if run is None or run.is_trial:
                 return None
-            run.move(backend, memory, own.places, addresses)
+            run.move(backend, memory, places, addresses)
         except DeviceError:  # of which preparing says more
             return None
 
         def submissions() -> list[Operands]:
-            return [Operands(own.form, own.range, own.places, values)]
+            own = sized.deferred.operands
+            return [Operands(own.form, own.range, places, values)]
 
         return run if not values or run.rebind(values, submissions) else None
 
@@ -182,7 +190,7 @@ class ListKind(NamedTuple):
     of_list: Hashable
     entries: Sequence[KnownSubmission]
     """What stands for the submissions of all such lists."""
-    shared: tuple[tuple[int, ...], tuple[int, ...]]
+    shared: Shared
     """How the arrays share memory: see ``sharing``."""
     places: Sequence[ArrayPlace]
     """Where the arrays of this list are."""
@@ -261,10 +269,31 @@ _ALONE = _holders(SimpleNamespace(given=object()))
 
 _byte_bounds = lru_cache(1024)(byte_bounds)
 
+Shared = tuple[tuple[int, ...], tuple[int, ...]]
+"""For each of some array arguments the number of its memory, and how far behind the first one in
+that memory it begins."""
+
+
+_NO_DISTANCES = lru_cache(256)((0,).__mul__)
+
+
+def _shared_by(places: Sequence[ArrayPlace]) -> Shared:
+    """That of arguments in memory of fusionq's own, where that of another token is another."""
+    numbers: dict[int, int] = {}
+    memories = tuple([numbers.setdefault(place[2], len(numbers)) for place in places])
+    offsets = [place[3] for place in places]
+    if not any(offsets):
+        return memories, _NO_DISTANCES(len(offsets))
+    first: list[int] = []
+    for number, offset in zip(memories, offsets, strict=True):
+        if number == len(first):
+            first.append(offset)
+    return memories, tuple([o - first[m] for m, o in zip(memories, offsets, strict=True)])
+
 
 def sharing(
     backend: Backend, places: Sequence[ArrayPlace], memory: Sequence[object]
-) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], list[int | None]] | None:
+) -> tuple[Shared, list[int | None]] | None:
     """For each of the array arguments at ``places``, which ``memory`` keeps, the number of its
     memory, and how far behind the first one in that memory it begins: of lists of equal forms and
     sizes, those with equal answers have equal ``analysis.aliasing.places`` and use the same of
@@ -272,14 +301,34 @@ def sharing(
     where extents have to be compared: where memory of others overlaps what is not the same.  Memory
     of Buffers that has been allocated moves to where ``backend`` reaches it.
     """
+    addresses: list[int | None] = []
+    for place, held in zip(places, memory, strict=True):
+        if type(held) is not Storage or not held.owned:
+            break
+        address = held.address
+        addresses.append(None if address is None else held.make_reachable(backend) + place[3])
+    else:
+        return _shared_by(places), addresses
     numbers: dict[Hashable, int] = {}
     extents: dict[Hashable, tuple[int, int]] = {}  # of memory of others
     memories: list[int] = []
     first: list[int] = []
     behind: list[int] = []
-    addresses: list[int | None] = []
+    addresses = []
     for (shape, strides, token, offset, address), held in zip(places, memory, strict=True):
-        key: Hashable = token
+        if type(held) is np.ndarray and address is not None:
+            below, above = _byte_bounds(shape, strides, held.itemsize)
+            key: Hashable = (address, below, above)
+            number = numbers.get(key)
+            if number is None:
+                number = numbers[key] = len(first)
+                first.append(0)
+                extents[key] = address + below, address + above
+            memories.append(number)
+            behind.append(0)
+            addresses.append(address)
+            continue
+        key = token
         if type(held) is Storage:
             low, address = held.address, None
             if not held.owned:  # whose address ``make_reachable`` checks

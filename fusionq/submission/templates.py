@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,12 +17,24 @@ from fusionq.base.call_site import call_in
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.accessor import AccessorArgument
-from fusionq.memory.array_form import Extents, form_and_extents
+from fusionq.memory.array_form import SizedForm, sized_form
 from fusionq.memory.buffer import Buffer
 from fusionq.memory.foreign_array import contiguous_strides
 from fusionq.memory.gpu_arrays import GpuToken, gpu_of
 from fusionq.submission.key import SCALAR_CLASSES, range_or_none
 from fusionq.submission.known import KnownSubmission
+
+
+class Described(NamedTuple):
+    """A submission that has not been checked."""
+
+    key: tuple[Any, ...]
+    """What it has in common with those of the same sizes."""
+    sized: KnownSubmission | None
+    """What stands for these, whatever their scalars, if it is known."""
+    range: Range | NdRange
+    places: list[ArrayPlace]
+    values: list[ScalarValue]
 
 
 class Templates:
@@ -51,9 +63,8 @@ class Templates:
         places: list[ArrayPlace] = []
         found = _key(call_in(frame), key, submission.range, args, places, [])
         if found is not None:
-            like = found[0], _order(submission.range, places)
-            _add(self._entries, like, entry, self._capacity)
-            if submission.range.size and all(0 not in shape for shape, *_ in places):
+            _add(self._entries, _form(found, places), entry, self._capacity)
+            if submission.range.size and not _has_empty(places):
                 _add(self._sized, found, entry, self._capacity)
 
     def like(
@@ -65,6 +76,23 @@ class Templates:
     ) -> KnownSubmission | None:
         """The submission, checked, where what is known of one like it serves it too; else None.
         Arguments as of ``add``."""
+        found = self.find(key, range, args, frame)
+        if found is None:
+            return None
+        sized, places, values = found.sized, found.places, found.values
+        if sized is not None and (entry := sized.elsewhere(places, values)) is not None:
+            return entry
+        return self.resized(found)
+
+    def find(
+        self,
+        key: tuple[object, ...],
+        range: object,
+        args: Sequence[object],
+        frame: FrameType | None,
+    ) -> Described | None:
+        """The submission, described, and what stands for those of its sizes; None where an argument
+        has to be looked at by the checks.  Arguments as of ``add``."""
         space = range_or_none(range)
         if space is None or not self._entries:
             return None
@@ -74,13 +102,16 @@ class Templates:
             found = _key(call_in(frame), key, space, args, places, values)
             if found is None:
                 return None
-            sized = self._sized.get(found)
-            if sized is not None and (entry := sized.elsewhere(places, values)) is not None:
-                return entry
-            template = self._entries.get((found[0], _order(space, places)))
+            return Described(found, self._sized.get(found), space, places, values)
         except TypeError:  # no kernel, and without a hash
             return None
-        if template is None or space.size == 0 or any([0 in place[0] for place in places]):
+
+    def resized(self, described: Described) -> KnownSubmission | None:
+        """As ``like``, by what is known of submissions of other sizes, or of the same with other
+        scalars."""
+        found, sized, space, places, values = described
+        template = self._entries.get(_form(found, places))
+        if template is None or space.size == 0 or _has_empty(places):
             return None
         operands = Operands(template.deferred.operands.form, space, places, values)
         if sized is not None:
@@ -91,8 +122,8 @@ class Templates:
         return entry
 
 
-def _of_gpu(token: GpuToken) -> tuple[int | None, Extents] | None:
-    """As ``form_and_extents`` of another library's array on a GPU; None for those that the checks
+def _of_gpu(token: GpuToken) -> SizedForm | None:
+    """As ``sized_form`` of another library's array on a GPU; None for those that the checks
     have to look at: empty ones, records and what may be bfloat16."""
     (start, read_only), shape, strides, typestr, is_masked = token
     if is_masked or not shape or "V" in typestr:
@@ -103,9 +134,7 @@ def _of_gpu(token: GpuToken) -> tuple[int | None, Extents] | None:
     dtype = np.dtype(typestr)
     if strides is None:
         strides = contiguous_strides(tuple(shape), dtype.itemsize)
-    return form_and_extents(
-        tuple(shape), tuple(strides), dtype, start, read_only, "gpu", ordinal
-    )
+    return sized_form(tuple(shape), tuple(strides), dtype, start, read_only, "gpu", ordinal)
 
 
 def _add(
@@ -130,6 +159,11 @@ def _order(space: Range | NdRange, places: Sequence[ArrayPlace]) -> Hashable:
     return pattern, tuple([numbers[extent] for extent in sorted(numbers)])
 
 
+def _has_empty(places: Sequence[ArrayPlace]) -> bool:
+    """Whether one of the arrays has no elements."""
+    return any([0 in place[0] for place in places])
+
+
 def _key(
     call: Hashable,
     key: tuple[object, ...],
@@ -137,41 +171,44 @@ def _key(
     args: Sequence[Any],
     places: list[ArrayPlace],
     values: list[ScalarValue],
-) -> tuple[Hashable, Hashable] | None:
-    """What submissions have in common, their form and their sizes; None where an argument has to be
-    looked at by the checks.  Adds the array arguments to ``places``, the others to ``values``."""
-    kernel, _, error_model = key[:3]
-    parts: list[Hashable] = [kernel, error_model, call, space.ndim]
-    sizes: list[Hashable] = [space]
-    if type(space) is NdRange:
-        parts.append(space.local_range)
-    for token, arg in enumerate(args, 3):  # the token's place in ``key``
+) -> tuple[Any, ...] | None:
+    """What submissions of the same sizes have in common; None where an argument has to be looked at
+    by the checks.  Adds the array arguments to ``places``, the others to ``values``."""
+    parts: list[object] = [key[0], key[2], call, space]
+    token = 2
+    for arg in args:
+        token += 1  # the token's place in ``key``
         kind, is_flagged = type(arg), False
         if kind is AccessorArgument:
             parts.append(arg.promote)
             arg, is_flagged = arg.buffer, True
             kind = type(arg)
         if kind is Buffer:
-            storage, offset, extents, form = arg._storage, arg._offset, arg._extents, arg._form
-            number, address = storage.token, storage.address
+            sized = arg._sized_form
+            if sized.form is None:
+                return None
+            parts.append(sized)
+            shape, strides = sized.extents
+            storage, offset = arg._storage, arg._offset
+            address = storage.address
             if address is not None:
                 address += offset
-        elif kind is np.ndarray:
+            places.append((shape, strides, storage.token, offset, address))
+            continue
+        if kind is np.ndarray:
             found: Any = key[token]  # ``foreign_token``
             _, (start, read_only), shape, strides, dtype = found[0] if is_flagged else found
             if not shape:
                 return None
-            form, extents = form_and_extents(shape, strides, dtype, start, read_only)
-            number, offset, address = -start, 0, start
+            sized = sized_form(shape, strides, dtype, start, read_only)
         elif type(key[token]) is GpuToken:
             gpu: GpuToken = key[token]  # type: ignore[assignment]  # which has been seen
             described = _of_gpu(gpu)
             if described is None:
                 return None
-            form, extents = described
-            number, offset, address = -gpu.data[0], 0, gpu.data[0]
+            sized, start = described, gpu.data[0]
         elif kind in SCALAR_CLASSES:
-            parts.append(kind)  # type: ignore[arg-type]  # classes have hashes
+            parts.append(kind)
             values.append(arg)
             continue
         elif kind is LocalAccessor:
@@ -179,9 +216,18 @@ def _key(
             continue
         else:
             return None
-        if form is None:
+        if sized.form is None:
             return None
-        parts.append(form)
-        sizes.append(extents)
-        places.append((*extents, number, offset, address))
-    return tuple(parts), tuple(sizes)
+        parts.append(sized)
+        shape, strides = sized.extents
+        places.append((shape, strides, -start, 0, start))
+    return tuple(parts)
+
+
+def _form(sized: tuple[Any, ...], places: Sequence[ArrayPlace]) -> Hashable:
+    """What submissions of other sizes, which stand in the same order, have in common with those of
+    a ``_key``, whose arrays are at ``places``."""
+    space = sized[3]
+    local = space.local_range if type(space) is NdRange else None
+    forms = [part.form if type(part) is SizedForm else part for part in sized[4:]]
+    return *sized[:3], space.ndim, local, *forms, _order(space, places)

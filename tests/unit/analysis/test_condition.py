@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusionq.analysis.condition import python_condition
-from fusionq.analysis.validity import condition_function
+from fusionq.analysis.validity_function import condition_function
 from fusionq.cache.condition import is_condition
 from tests.property.running import examples
 

@@ -374,8 +374,8 @@ def test_whether_an_answer_serves_is_what_its_validity_says(monkeypatch):
 
 def test_what_has_been_asked_is_known():
     questions = Questions(rows(3, 4, 5, 6))
-    assert not questions.is_known((0, 1), "shared")
-    questions.ask((0, 1), "shared", is_empty)
-    assert questions.is_known((0, 1), "shared") and questions.is_known((2, 3), "shared")
-    assert not questions.is_known((0, 1), "other")
-    assert not questions.is_known((0, 1), "shared", other_sizes=True)
+    assert not questions.known((0, 1), "shared")
+    said = questions.ask((0, 1), "shared", is_empty)
+    assert questions.known((0, 1), "shared") == questions.known((2, 3), "shared") == (said,)
+    assert not questions.known((0, 1), "other")
+    assert not questions.known((0, 1), "shared", other_sizes=True)

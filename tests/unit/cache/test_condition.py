@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusionq.analysis.validity import condition_function
+from fusionq.analysis.validity_function import condition_function
 from fusionq.cache.condition import MAX_LENGTH, is_condition
 
 SYMBOLS = ("n", "m")

@@ -228,9 +228,9 @@ def test_nothing_is_unpickled_or_executed(queue: fq.FusionQueue, monkeypatch) ->
 
     for module, name in ((pickle, "loads"), (pickle, "load"), (marshal, "loads")):
         monkeypatch.setattr(module, name, forbidden)
-    from fusionq.analysis import validity
+    from fusionq.analysis import validity_function
 
-    validity.condition_function.cache_clear()
+    validity_function.condition_function.cache_clear()
     monkeypatch.setattr(builtins, "compile", watched)
     assert run(conditional, queue).cache == "disk"
     assert evaluated

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import islpy as isl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fusionq.analysis.proof import TooManyOperations
 from fusionq.analysis.stage_relations import Relation
-from fusionq.ir.nodes import Expr, Var
+from fusionq.ir.nodes import Expr, Param, Var
 from fusionq.ir.types import INT64
 from fusionq.megakernel import bounds
-from fusionq.megakernel.bounds import MOST_EXISTENTIALS, needed_items, tile_boxes
+from fusionq.megakernel.bounds import MOST_EXISTENTIALS, MOST_PARTS, needed_items, tile_boxes
+from fusionq.megakernel.evaluate import evaluate
 
 PRIMES = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41)
 
@@ -87,3 +90,40 @@ def test_too_hard_parts_are_one_box(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "_parts", hard)
     found = tile_boxes(rows("j = i - 100 or j = i + 100"), SIZES, symbol)
     assert found is not None and len(found) == 1
+
+
+def test_each_two_pieces_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[object] = []
+    are_apart = bounds._are_apart
+
+    def counted(some: isl.Set, others: isl.Set, context: isl.Set) -> bool:
+        compared.append(None)
+        return are_apart(some, others, context)
+
+    monkeypatch.setattr(bounds, "_are_apart", counted)
+    steps = [200 * k for k in range(MOST_PARTS)]
+    found = tile_boxes(rows(" or ".join(f"j = i + {step}" for step in steps)), SIZES, symbol)
+    assert found is not None and len(found) == MOST_PARTS
+    pairs = MOST_PARTS * (MOST_PARTS + 1) // 2
+    assert len(compared) <= pairs + 1  # the last is about all of them together
+
+
+@given(
+    st.lists(st.integers(-300, 300), min_size=1, max_size=6, unique=True),
+    st.integers(0, 380),
+    st.integers(1, 20),
+)
+def test_boxes_hold_all_that_a_tile_depends_on(steps: list[int], first: int, length: int) -> None:
+    n, last = 400, min(first + length, 400) - 1
+    text = " or ".join(f"j = i + {step}" for step in steps).replace("+ -", "- ")
+    relation = rows(text)
+    boxes = tile_boxes(relation, SIZES, lambda name: Param(INT64, name))
+    needed = {i + step for i in range(first, last + 1) for step in steps}
+    needed &= set(range(n))
+    if boxes is None:
+        return
+    held: set[int] = set()
+    for ((low, high),) in boxes:
+        low_, high_ = (int(evaluate(e, {"n": n}, (first,), (last,))) for e in (low, high))
+        held |= set(range(low_, high_ + 1))
+    assert needed <= held

@@ -10,6 +10,7 @@ import pytest
 
 import fusionq as fq
 from fusionq.submission import admission
+from fusionq.submission.known import KnownSubmission
 
 
 @fq.kernel
@@ -229,3 +230,94 @@ def test_flags_are_part_of_the_form(queue):
         assert np.array_equal(out.numpy(), np.arange(30.0) * 6)
         assert between.is_allocated is not flag
         assert bool(f.report.promotions) is flag
+
+
+@pytest.fixture
+def recorded(monkeypatch):
+    """The submissions that were made from others, to be recorded."""
+    made = []
+    original = KnownSubmission._with
+
+    def counted(entry, operands):
+        made.append(operands)
+        return original(entry, operands)
+
+    monkeypatch.setattr(KnownSubmission, "_with", counted)
+    return made
+
+
+def temporaries(kind, size, start):
+    """Arguments in memory of their own, and how to see the result."""
+    a = np.arange(start, start + size, dtype=np.float32)
+    if kind == "arrays":
+        out = np.zeros(size, np.float32)
+        return a, out, lambda: out
+    out = fq.Buffer(size, np.float32)
+    return fq.Buffer(a), out, out.numpy
+
+
+@pytest.mark.parametrize("kind", ["buffers", "arrays"])
+def test_a_launch_in_other_memory_is_recorded_nowhere(queue, recorded, kind):
+    alive, known = [], queue._state.launcher.cache.known
+    for k in range(12):
+        a, out, seen = temporaries(kind, 40, k)
+        event = submit(queue, scaled, 40, a, float(k), out)
+        event.wait()
+        assert np.array_equal(seen(), np.arange(k, k + 40, dtype=np.float32) * np.float32(k))
+        alive.append((a, out))
+        if k == 2:  # the launch of the first belongs to it, that of the second to all others
+            recorded.clear()
+            before = len(known)
+    assert not recorded
+    assert len(known) == before
+
+
+def test_what_keeps_its_memory_is_remembered_beside_launches_in_other_memory(queue):
+    pairs = [temporaries("buffers", 24, k) for k in range(8)]
+    for _ in range(3):
+        for k, (a, out, seen) in enumerate(pairs):
+            submit(queue, scaled, 24, a, 2.0, out)
+            assert np.array_equal(seen(), np.arange(k, k + 24, dtype=np.float32) * 2)
+    assert len(queue._state.launcher.cache.known) == len(pairs)
+
+
+def test_launches_in_other_memory_are_checked_as_others(queue):
+    for start in range(5):
+        a, out, seen = temporaries("arrays", 10, 3)
+        submit(queue, taken, 6, a, start % 3, out)
+        queue.wait()
+        assert np.array_equal(seen()[:6], a[start % 3 :][:6])
+    for start, reason in [(5, "start"), (2**70, "start")]:
+        with pytest.raises(fq.ArgumentError, match=reason):
+            submit(queue, taken, 6, *temporaries("arrays", 10, 3)[:1], start, out)
+    with pytest.raises(fq.ArgumentError):
+        submit(queue, taken, 6, a, start, {}, out)
+    queue.close()
+    with pytest.raises(fq.FusionStateError, match="closed"):
+        submit(queue, taken, 6, *temporaries("arrays", 10, 3)[:1], 1, out)
+
+
+def test_launches_in_other_memory_end_other_queues_fusion(queue, target):
+    """What a list of another queue's writes is there before it is read."""
+    for k in range(4):
+        a, out, seen = temporaries("buffers", 16, k)
+        submit(queue, scaled, 16, a, 2.0, out)
+    other = fq.FusionQueue(target)
+    a, out, seen = temporaries("buffers", 16, 1)
+    other.start_fusion()
+    submit(other, scaled, 16, a, 3.0, a)
+    with pytest.warns(fq.FusionAborted):
+        submit(queue, scaled, 16, a, 2.0, out)
+    assert np.array_equal(seen(), np.arange(1, 17, dtype=np.float32) * 6)
+
+
+def test_memory_of_launches_in_other_memory_is_kept_until_they_have_run(queue):
+    results = []
+    for k in range(30):
+        a, out = np.full(5_000, k, np.float32), fq.Buffer(5_000, np.float32)
+        submit(queue, scaled, 5_000, a, 2.0, out)
+        del a
+        results.append(out)
+    gc.collect()
+    for k, out in enumerate(results):
+        assert (out.numpy() == 2 * k).all()
