@@ -150,7 +150,10 @@ class Elements(Fields):
             if isinstance(owner, ObjectValue) and hasattr(owner.object, "shape"):
                 hint = "Pass it to submit: arrays and Buffers are arguments of the kernel."
             elif isinstance(owner, ItemValue):
-                hint = "A kernel's first parameter is its work-item; what submit is given follows."
+                hint = (
+                    "A kernel's first parameter is its work-item, whose ids are item.get_id(0), "
+                    "item.get_id(1), …; what submit is given follows."
+                )
             self.fail(node, f"{describe(owner)} cannot be indexed", hint)
         nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if any(isinstance(n, ast.Slice) for n in nodes):

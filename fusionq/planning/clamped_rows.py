@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from fusionq.codegen.interior import interior_of
 from fusionq.codegen.scoping import Body, flatten_blocks
-from fusionq.ir.nodes import Binary, Call, Kernel
+from fusionq.ir.nodes import Call, Kernel
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import expressions
 
@@ -24,8 +24,8 @@ _EXTREMA = ("minimum", "maximum", "pymin", "pymax")
 
 
 def clamped_by(kernels: Iterable[Kernel]) -> Kernel | None:
-    """The first of ``kernels`` of whose indices some are clamped, or wrap around, at the ends of
-    rows only."""
+    """The first of ``kernels`` of whose indices some are clamped at the ends of rows only.  Of what
+    wraps around by a remainder nothing says whether that is at the ends, or every few elements."""
     for kernel in kernels:
         if not _clamps(kernel.body):
             continue
@@ -37,12 +37,6 @@ def clamped_by(kernels: Iterable[Kernel]) -> Kernel | None:
 
 
 def _clamps(body: Body) -> int:
-    """The integer extrema and remainders in ``body``."""
-    return sum(
-        e.type == INT64
-        and (
-            (isinstance(e, Call) and e.function in _EXTREMA)
-            or (isinstance(e, Binary) and e.op == "mod")
-        )
-        for e in expressions(body)
-    )
+    """The integer extrema in ``body``."""
+    found = (e for e in expressions(body) if isinstance(e, Call) and e.type == INT64)
+    return sum(e.function in _EXTREMA for e in found)

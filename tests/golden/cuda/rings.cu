@@ -431,7 +431,7 @@ for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_gr
                 case 0: {
                     const long long* const fq_operands = fq_stages + fq_record[15];
                     const unsigned long long a_address = *(unsigned long long*)(fq_given + fq_operands[0] + 0);
-                    const long long a_shape1 = *(long long*)(fq_given + fq_operands[0] + 2);
+                    const long long a_shape1 = 128ll;
                     fq_fill_0(fq_slots, fq_behind, fq_filled, fq_ring_number, fq_ring_over, fq_first_0, fq_last_0, fq_first_1, fq_last_1, a_address, a_shape1);
                     break;
                 }
