@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from fusionq.base.identity_cache import cached_by_identity
 from fusionq.codegen.interior import interior_of
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.ir.nodes import Call, Kernel
@@ -26,14 +27,16 @@ _EXTREMA = ("minimum", "maximum", "pymin", "pymax")
 def clamped_by(kernels: Iterable[Kernel]) -> Kernel | None:
     """The first of ``kernels`` of whose indices some are clamped at the ends of rows only.  Of what
     wraps around by a remainder nothing says whether that is at the ends, or every few elements."""
-    for kernel in kernels:
-        if not _clamps(kernel.body):
-            continue
-        body = flatten_blocks(kernel.body)
-        interior = interior_of(replace(kernel, body=body), keeps_rows=True)
-        if interior is not None and _clamps(interior.body) < _clamps(body):
-            return kernel
-    return None
+    return next(filter(_is_clamped, kernels), None)
+
+
+@cached_by_identity
+def _is_clamped(kernel: Kernel) -> bool:
+    body = flatten_blocks(kernel.body)
+    if not _clamps(body):
+        return False
+    interior = interior_of(replace(kernel, body=body), keeps_rows=True)
+    return interior is not None and _clamps(interior.body) < _clamps(body)
 
 
 def _clamps(body: Body) -> int:
