@@ -22,7 +22,7 @@ from hypothesis.internal.conjecture import providers
 
 from tests import fast_loop
 from tests.bytecode import keep_bytecode
-from tests.in_turn import is_whole, left_out, on_other_backends
+from tests.in_turn import after_the_first, is_whole, left_out, on_other_backends
 from tests.processor_seconds import ProcessorSeconds
 
 if TYPE_CHECKING:
@@ -105,6 +105,33 @@ COMPUTED_ALIKE = (
 )
 """Tests of what kernels compute: the backend ``far`` is the reference one with memory that the host
 does not see, and has them in the profile ``nightly`` only."""
+
+OF_GENERATED_CODE = (
+    "conformance/test_columns.py",
+    "conformance/test_constant_conditions.py",
+    "conformance/test_constant_scalars.py",
+    "conformance/test_extrema_of_negations.py",
+    "conformance/test_items_in_groups.py",
+    "conformance/test_kept_rows.py",
+    "conformance/test_moved_elements.py",
+    "conformance/test_nontemporal_stores.py",
+    "conformance/test_opposite_ids.py",
+    "conformance/test_products_of_sums.py",
+    "conformance/test_reductions_in_order.py",
+    "conformance/test_rows_one_by_one.py",
+    "conformance/test_side_by_side.py",
+    "conformance/test_small_extents.py",
+    "conformance/test_split_launches.py",
+    "conformance/test_steps_alone.py",
+    "conformance/test_steps_by_vectors.py",
+    "conformance/test_stored_and_loaded.py",
+    "conformance/test_sums_of_rows.py",
+    "conformance/test_triangular_loops.py",
+    "conformance/test_vectors_of_workers.py",
+    "conformance/test_windows.py",
+)
+"""Tests of rewrites of ``fusionq.codegen``, whose source numba-dpex does not compile: there each of
+them runs with one choice of its parameters, but in the profile ``nightly``."""
 
 COLLECTING = (
     "conformance/test_memory.py",
@@ -223,6 +250,7 @@ def pytest_collection_modifyitems(
     yield
     if not is_whole():
         out = left_out(items) | {item for item in items if _is_computed_alike(item)}
+        out |= after_the_first([item for item in items if _is_compiled_elsewhere(item)])
         if find_spec("dpctl") is not None:
             of_the_host = [item for item in items if _is_of_the_host(_place(item.path))]
             out |= on_other_backends(of_the_host, ("target", "queue"))
@@ -260,6 +288,12 @@ def _is_computed_alike(item: pytest.Item) -> bool:
     """Whether the test is of what the reference backend computes, on that with other memory."""
     parameters = getattr(getattr(item, "callspec", None), "params", {})
     return parameters.get("target") == "far" and _is_in(_place(item.path), COMPUTED_ALIKE)
+
+
+def _is_compiled_elsewhere(item: pytest.Item) -> bool:
+    """Whether the test is of code that fusionq generates, on the backend that has its own."""
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    return parameters.get("target") == "dpex" and _is_in(_place(item.path), OF_GENERATED_CODE)
 
 
 @cache

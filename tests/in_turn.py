@@ -85,6 +85,14 @@ def on_other_backends(items: Iterable[pytest.Item], backends: Collection[str]) -
     return out
 
 
+def after_the_first(items: Iterable[pytest.Item]) -> set[pytest.Item]:
+    """The ones of ``items`` whose function an earlier one has, with other parameters."""
+    functions: dict[str, pytest.Item] = {}
+    return {
+        item for item in items if functions.setdefault(item.nodeid.partition("[")[0], item) != item
+    }
+
+
 def _values(item: pytest.Item) -> dict[str, object]:
     """What a test is given, by identity; what one ``parametrize`` gives together is one value."""
     given = {name: id(value) for name, value in _params(item).items()}

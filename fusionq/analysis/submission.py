@@ -11,7 +11,7 @@ import numpy as np
 
 from fusionq.base.frozen import dataclass
 from fusionq.base.span import Span
-from fusionq.frontend.signature import LocalType, Signature, TupleType
+from fusionq.frontend.signature import ConstantType, LocalType, Signature
 from fusionq.frontend.source import KernelText
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.types import ScalarType
@@ -114,12 +114,12 @@ class ScalarArgument:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredArgument:
-    """What the kernel declares itself: a LocalAccessor, local memory of each work-group; or a tuple
-    or list of numbers, known when the kernel is compiled."""
+    """What the kernel declares itself: a LocalAccessor, local memory of each work-group; or what is
+    known when the kernel is compiled, such as a tuple of numbers or None."""
 
     name: str
     label: str
-    type: LocalType | TupleType
+    type: LocalType | ConstantType
 
 
 Argument = ArrayArgument | ScalarArgument | DeclaredArgument

@@ -46,6 +46,12 @@ class Callee:
         bound = self.bound
         return tuple(name for name in self.parameters if name not in bound)
 
+    @property
+    def defaults(self) -> dict[str, object]:
+        """The positional parameters' defaults, by name."""
+        values = self.function.__defaults__ or ()
+        return dict(zip(self.parameters[::-1], values[::-1], strict=False))
+
 
 def callee_of(obj: object) -> Callee | None:
     """What a call of ``obj`` inlines; None for what is no Python code of the user's, such as

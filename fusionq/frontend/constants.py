@@ -11,7 +11,7 @@ from enum import Enum
 import numpy as np
 
 from fusionq.base.dtypes import numba_dtype
-from fusionq.frontend.signature import TupleType
+from fusionq.frontend.signature import ConstantType
 from fusionq.ir.types import complex_type_of, element_type, type_of_scalar
 
 MOST_TABLE_BYTES = 65536
@@ -48,12 +48,19 @@ def field_names(obj: object) -> tuple[str, ...]:
     return names if hasattr(type(obj), "_make") else ()
 
 
-def tuple_type(value: tuple[object, ...] | list[object]) -> TupleType | None:
-    """The type of a tuple or list as an argument; None for one that is not of numbers, and of
-    tuples and lists of these."""
+def constant_type(value: object) -> ConstantType | None:
+    """The type of an argument that is no array and no number: a tuple or list of numbers, and of
+    tuples and lists of these, a string, None, a member of an enumeration.  None for others."""
+    if isinstance(value, Enum):
+        kind = type(value)
+        return ConstantType(f"{kind.__module__}.{kind.__qualname__} {identity(value)}", value)
+    if value is None or isinstance(value, str):
+        return ConstantType(identity(value), value)
+    if not isinstance(value, (tuple, list)):
+        return None
     items = frozen(value)
     assert isinstance(items, tuple)
-    return TupleType(identity(items), items) if _is_of_numbers(items) else None
+    return ConstantType(identity(items), items) if _is_of_numbers(items) else None
 
 
 def _is_of_numbers(items: tuple[object, ...]) -> bool:

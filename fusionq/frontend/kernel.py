@@ -21,10 +21,10 @@ from fusionq.frontend.record_arrays import FieldNames, name_fields
 from fusionq.frontend.signature import (
     ArgumentType,
     ArrayType,
+    ConstantType,
     LocalType,
     ReductionType,
     Signature,
-    TupleType,
 )
 from fusionq.frontend.source import FunctionSource, KernelText
 from fusionq.ir.nodes import Kernel
@@ -109,6 +109,14 @@ class KernelFunction:
         without = count == len(names) and not (names and self._asks(names[0]))
         return names if without else names[1:]
 
+    def left_out(self, given: int) -> tuple[object, ...]:
+        """The defaults of the parameters behind the first ``given`` after the item; nothing where
+        one of them has none.  (A kernel without an item is given all its arguments.)"""
+        defaults = self.callee.defaults
+        names = self.parameter_names[given:]
+        known = all(name in defaults for name in names)
+        return tuple([defaults[name] for name in names]) if known else ()
+
     def wrong_count(self, names: tuple[str, ...], given: int) -> str:
         """What to say of a submission with ``given`` arguments for ``names``."""
         more = ""
@@ -122,11 +130,11 @@ class KernelFunction:
                 f"; {first[0]!r} is not bound: make the kernel of the bound method, "
                 f"fq.kernel(object.{self.name}), once for each object, without the decorator"
             )
-        elif self.function.__defaults__ and given < len(names):
-            more = "; kernels' parameters have no defaults: pass every argument"
+        defaults = self.callee.defaults
+        shown = [f"{name}={defaults[name]!r}" if name in defaults else name for name in names]
         return (
             f"kernel {self.name!r} takes {len(names)} arguments after its item "
-            f"({', '.join(names) or 'none'}), not {given}{more}"
+            f"({', '.join(shown) or 'none'}), not {given}{more}"
         )
 
     def labels(self, span: Span, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -275,7 +283,7 @@ def _argument_problem(argument: object) -> str | None:
         if argument.ndim < 1:
             return "is a 0-dimensional array; pass a scalar, or reshape it to one dimension"
         return None
-    if isinstance(argument, (ScalarType, LocalType, TupleType, ReductionType)):
+    if isinstance(argument, (ScalarType, LocalType, ConstantType, ReductionType)):
         return None
     return f"is {with_article(type(argument).__name__)}; pass arrays and numbers"
 

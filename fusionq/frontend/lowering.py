@@ -19,10 +19,10 @@ from fusionq.frontend.memory import declarations
 from fusionq.frontend.record_arrays import field_arrays
 from fusionq.frontend.signature import (
     ArrayType,
+    ConstantType,
     LocalType,
     ReductionType,
     Signature,
-    TupleType,
     part_names,
 )
 from fusionq.frontend.source import FunctionSource
@@ -295,7 +295,7 @@ def lower_kernel(
             value = ArrayValue(name, ArrayType(argument.dtype, len(argument.shape)))
         elif isinstance(argument, ReductionType):
             value = ReductionValue(name, argument)
-        elif isinstance(argument, TupleType):
+        elif isinstance(argument, ConstantType):
             value = lowering.captured(argument.value, name, source.tree)
         elif argument.is_complex:
             part = component_type(argument)

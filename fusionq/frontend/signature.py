@@ -35,12 +35,12 @@ class LocalType:
 
 
 @dataclass(frozen=True, slots=True)
-class TupleType:
-    """A tuple or list of numbers, nested or not, known when the kernel is compiled: ``text`` says
-    them exactly, with their types."""
+class ConstantType:
+    """What is known when the kernel is compiled: a tuple or list of numbers, nested or not, a
+    string, None or a member of an enumeration.  ``text`` says it exactly, with its type."""
 
     text: str
-    value: tuple[object, ...] = field(compare=False)
+    value: object = field(compare=False)
 
     def __str__(self) -> str:
         return self.text
@@ -69,14 +69,14 @@ def part_names(name: str, parameters: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-ArgumentType: TypeAlias = ArrayType | ScalarType | LocalType | TupleType | ReductionType
+ArgumentType: TypeAlias = ArrayType | ScalarType | LocalType | ConstantType | ReductionType
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
     """What one specialisation of a kernel depends on: the item it runs over (``item`` for a
     Range, ``nd_item`` for an NdRange), the range's dimensions, and the arguments' types
-    (Python numbers are weak), of tuples and lists also the values."""
+    (Python numbers are weak), of tuples, lists, strings and None also the values."""
 
     item: Literal["item", "nd_item"]
     ndim: int

@@ -322,5 +322,7 @@ def describe(value: Value) -> str:
             return f"the function {value.source.name!r}"
         case ObjectValue(object=str() as text):
             return f"the string {text!r}"
+        case ObjectValue(object=None):
+            return "None"
         case ObjectValue():
             return f"a Python {type(value.object).__name__}"

@@ -43,7 +43,12 @@ from fusionq.runtime.event import NO_EVENTS, Event, NewEvent
 from fusionq.runtime.launcher import Launcher
 from fusionq.runtime.queue_cache import KnownHere, QueueCache
 from fusionq.runtime.state import QueueState
-from fusionq.submission.key import SCALAR_CLASSES, range_or_none, sort_argument
+from fusionq.submission.key import (
+    SCALAR_CLASSES,
+    defaults_behind,
+    range_or_none,
+    sort_argument,
+)
 from fusionq.submission.known import KnownSubmission, use_numbers
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import CallArguments
@@ -157,11 +162,13 @@ class FusionQueue(NotCopied):
         """Run ``kernel`` over ``range`` with ``args``, or in fusion mode put it on the list.
 
         ``range``: an int, a tuple, a Range, or an NdRange with its work-groups.  ``args``: for
-        each parameter after the item a Buffer, ``access(buffer, …)``, a NumPy array, an object
-        with ``__sycl_usm_array_interface__``, ``__cuda_array_interface__``, ``__dlpack__`` (of the
-        host), ``__array_interface__`` or the buffer protocol, whose memory is used without a copy,
-        or a Python or NumPy number.  ``depends_on``: Events, or dpctl.SyclEvents, of other queues
-        to wait for.
+        each parameter after the item (those with defaults may be left out) a Buffer,
+        ``access(buffer, …)``, a NumPy array, an object with ``__sycl_usm_array_interface__``,
+        ``__cuda_array_interface__``, ``__dlpack__`` (of the host), ``__array_interface__`` or the
+        buffer protocol, whose memory is used without a copy, a Python or NumPy number, or a
+        constant for which the kernel is compiled: a tuple or list of numbers, a string, None, a
+        member of an enumeration.  ``depends_on``: Events, or dpctl.SyclEvents, of other queues to
+        wait for.
 
         Raises ArgumentError, KernelLanguageError, DeviceError, PromotionConflict, and
         FusionStateError on a closed queue; queue and list stay as they were.
@@ -207,6 +214,11 @@ class FusionQueue(NotCopied):
                 entry = None
             launched = None
             if entry is None:
+                defaults = defaults_behind(kernel, len(args))
+                if defaults:
+                    event = self.submit(kernel, range, *args, *defaults, depends_on=depends_on)
+                    release()
+                    return event
                 if state.list is None and not QUEUES and depends_on is NO_EVENTS:
                     launched = state.launch_like(known_by, range, args, memory, values, call)
                 if launched is None:

@@ -70,6 +70,7 @@ def submit_reducing(
             f"of a {type(kernel).__module__}.{type(kernel).__name__}; make the kernel with that "
             "decorator, or combine with atomic operations"
         )
+    args = *args, *kernel.left_out(len(args))
     space = counterpart(index_space)
     space = space if isinstance(space, NdRange) else as_range(space)
     reductions = {k: arg for k, arg in enumerate(args) if isinstance(arg, Reduction)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from fusionq.base.articles import with_article
 from fusionq.base.errors import ArgumentError, DeviceError
 from fusionq.base.frozen import dataclass
 from fusionq.base.span import Span
-from fusionq.frontend.constants import tuple_type
+from fusionq.frontend.constants import constant_type
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.frontend.record_arrays import field_arrays
 from fusionq.frontend.signature import ArgumentType, ArrayType, LocalType, part_names
@@ -114,8 +115,8 @@ def _argument(backend: Backend, name: str, label: str, value: object) -> Argumen
     if isinstance(value, LocalAccessor):
         kind = LocalType(record_type(value.dtype) or _element_type(value.dtype), value.shape)
         return DeclaredArgument(name, label, kind)
-    if isinstance(value, (tuple, list)):
-        return _tuple_argument(name, label, value)
+    if value is None or isinstance(value, (tuple, list, str, Enum)):
+        return _constant_argument(name, label, value)
     try:
         foreign = describe(value)
         if foreign is not None:
@@ -133,8 +134,8 @@ def _argument(backend: Backend, name: str, label: str, value: object) -> Argumen
     raise ArgumentError(
         f"argument {name!r} is of type {type(value).__name__}; a kernel takes Buffers, "
         "arrays (NumPy's, and what has __sycl_usm_array_interface__, __cuda_array_interface__, "
-        "__dlpack__, __array_interface__ or the buffer protocol), numbers and tuples of numbers; "
-        "wrap others with numpy.asarray or fusionq.Buffer"
+        "__dlpack__, __array_interface__ or the buffer protocol), numbers, tuples of numbers, "
+        "strings and None; wrap others with numpy.asarray or fusionq.Buffer"
     )
 
 
@@ -243,10 +244,8 @@ def _parts(
     )
 
 
-def _tuple_argument(
-    name: str, label: str, value: tuple[object, ...] | list[object]
-) -> DeclaredArgument:
-    kind = tuple_type(value)
+def _constant_argument(name: str, label: str, value: object) -> DeclaredArgument:
+    kind = constant_type(value)
     if kind is None:
         raise ArgumentError(
             f"argument {name!r} is {with_article(type(value).__name__)} that has something else "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from functools import lru_cache
 from typing import Any
 
@@ -11,8 +12,9 @@ import numpy as np
 from fusionq.analysis.submission import ScalarValue
 from fusionq.backends.base import DeviceEvent
 from fusionq.base.errors import ArgumentError, DeviceError
-from fusionq.frontend.constants import tuple_type
+from fusionq.frontend.constants import constant_type
 from fusionq.frontend.dialect import counterpart
+from fusionq.frontend.kernel import KernelFunction
 from fusionq.ir.record_types import members
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range, as_range
@@ -52,6 +54,13 @@ def range_or_none(range: Any) -> Range | NdRange | None:
 _range_of = lru_cache(256)(Range)
 
 
+def defaults_behind(kernel: object, given: int) -> tuple[object, ...]:
+    """The defaults of the parameters that the ``given`` arguments of a submission leave out."""
+    if isinstance(kernel, KernelFunction) and kernel.function.__defaults__:
+        return kernel.left_out(given)
+    return ()
+
+
 def sort_argument(
     arg: object, call: CallArguments, memory: list[object], values: list[ScalarValue]
 ) -> object:
@@ -74,8 +83,8 @@ def sort_argument(
     arg = counterpart(arg)
     if isinstance(arg, LocalAccessor):
         return arg
-    if isinstance(arg, (tuple, list)):
-        return tuple_type(arg)
+    if arg is None or isinstance(arg, (tuple, list, str, Enum)):
+        return constant_type(arg)
     return _foreign_token(arg, call, memory)
 
 

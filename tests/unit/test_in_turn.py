@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 
-from tests.in_turn import covering, one_backend_each
+import pytest
+
+from tests.in_turn import after_the_first, covering, one_backend_each
 
 
 def every_combination(**counts: int) -> list[dict[str, object]]:
@@ -63,3 +65,11 @@ def test_one_case_is_kept_on_every_backend() -> None:
     assert one_backend_each(every_combination(backend=3, case=1), ["backend"]) == [0, 1, 2]
     assert one_backend_each(every_combination(backend=3), ["backend"]) == [0, 1, 2]
     assert one_backend_each([], ["backend"]) == []
+
+
+def test_the_first_of_each_function_stays(request: pytest.FixtureRequest) -> None:
+    items = [
+        pytest.Function.from_parent(request.node.parent, name=name, callobj=lambda: None)
+        for name in ("a[1]", "a[2]", "b", "a[3]", "c[1]")
+    ]
+    assert {item.name for item in after_the_first(items)} == {"a[2]", "a[3]"}

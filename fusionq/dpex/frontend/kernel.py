@@ -12,7 +12,7 @@ from fusionq.dpex.frontend.captures import DeviceFunction, DpexCaptures
 from fusionq.dpex.frontend.signatures import kernel_problem
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.kernel import KernelFunction
-from fusionq.frontend.signature import Signature, TupleType
+from fusionq.frontend.signature import ConstantType, Signature
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.types import BFLOAT16, ScalarType
 
@@ -70,7 +70,13 @@ class DpexKernelFunction(KernelFunction):
         for name, argument in zip(
             self.names_of(len(signature.arguments)), signature.arguments, strict=True
         ):
-            if isinstance(argument, TupleType):
+            if isinstance(argument, ConstantType):
+                if not isinstance(argument.value, tuple):
+                    raise ArgumentError(
+                        f"the argument {name!r} of the kernel {self.name!r} ({self.span}) is "
+                        f"{argument.value!r}, which no type of numba-dpex is; make the kernel "
+                        "with fusionq.kernel"
+                    )
                 continue
             if (argument if isinstance(argument, ScalarType) else argument.dtype) == BFLOAT16:
                 raise ArgumentError(

@@ -166,15 +166,15 @@ def with_names_only(item: fq.Item, a, *, by):
     a[item.get_id(0)] += by
 
 
-def test_defaults_and_stars_do_not_count_as_parameters(queue):
+def test_names_only_and_stars_do_not_count_as_parameters(queue):
     assert "by name only" in refused(queue, with_names_only, 8, floats(), 3)
     assert "'self' is not bound" in refused(queue, Method().step, 8, floats())
-    assert "parameters have no defaults" in refused(queue, with_a_default, 8, floats())
+    assert "(a, by=1), not 0" in refused(queue, with_a_default, 8)
     assert "cannot have * or **" in refused(queue, with_a_star, 8, floats())
 
 
 @pytest.mark.parametrize(
-    "wrong", [None, "x", ["1.0"], {}, np.clongdouble(1), np.longdouble(1), len]
+    "wrong", [{1}, ["1.0"], {}, np.clongdouble(1), np.longdouble(1), len]
 )
 def test_what_is_no_argument(queue, wrong):
     text = refused(queue, scale, 8, floats(), wrong, empty())
