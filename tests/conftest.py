@@ -130,8 +130,9 @@ OF_GENERATED_CODE = (
     "conformance/test_vectors_of_workers.py",
     "conformance/test_windows.py",
 )
-"""Tests of rewrites of ``fusionq.codegen``, whose source numba-dpex does not compile: there each of
-them runs with one choice of its parameters, but in the profile ``nightly``."""
+"""Tests of rewrites of ``fusionq.codegen``, whose source the reference backend and numba-dpex do
+not compile: there each of them runs with one choice of its parameters, and on ``far`` not at all,
+but in the profile ``nightly``."""
 
 COLLECTING = (
     "conformance/test_memory.py",
@@ -287,13 +288,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def _is_computed_alike(item: pytest.Item) -> bool:
     """Whether the test is of what the reference backend computes, on that with other memory."""
     parameters = getattr(getattr(item, "callspec", None), "params", {})
-    return parameters.get("target") == "far" and _is_in(_place(item.path), COMPUTED_ALIKE)
+    alike = COMPUTED_ALIKE + OF_GENERATED_CODE
+    return parameters.get("target") == "far" and _is_in(_place(item.path), alike)
 
 
 def _is_compiled_elsewhere(item: pytest.Item) -> bool:
-    """Whether the test is of code that fusionq generates, on the backend that has its own."""
+    """Whether the test is of code that fusionq generates, on a backend that does not compile it."""
     parameters = getattr(getattr(item, "callspec", None), "params", {})
-    return parameters.get("target") == "dpex" and _is_in(_place(item.path), OF_GENERATED_CODE)
+    is_elsewhere = parameters.get("target") in ("reference", "dpex")
+    return is_elsewhere and _is_in(_place(item.path), OF_GENERATED_CODE)
 
 
 @cache

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from tests.in_turn import one_in
 
 pytestmark = pytest.mark.usefixtures("printed")
 
@@ -141,8 +142,17 @@ def run(queue: fq.FusionQueue, dtype: str, rows: int, columns: int, strategy: st
     return [np.array(buffer.numpy()) for buffer in (*out, whole, flat)]
 
 
-@pytest.mark.parametrize("dtype", ("float32", "uint8"))
-@pytest.mark.parametrize("rows, columns", ((1, 16), (3, 17), (37, 15), (131, 64), (70, 1)))
+@pytest.mark.parametrize(
+    "rows, columns, dtype",
+    one_in(
+        2,
+        [
+            (rows, columns, dtype)
+            for dtype in ("float32", "uint8")
+            for rows, columns in ((1, 16), (3, 17), (37, 15), (131, 64), (70, 1))
+        ],
+    ),
+)
 def test_bits_are_those_of_the_reference_backend(
     queue: fq.FusionQueue, dtype: str, rows: int, columns: int
 ) -> None:

@@ -21,6 +21,7 @@ from fusionq.ir.nodes import ArrayParam, Call, ItemQuery, Kernel, Load, Store
 from fusionq.ir.types import INT16
 from fusionq.kernels import LIBRARY
 from tests.conformance.test_signs import NEGATIONS, SIGNS
+from tests.in_turn import one_in
 from tests.property.group_programs import group_programs
 from tests.property.kernel_expressions import Features
 from tests.property.programs import Program, programs
@@ -54,7 +55,7 @@ def test_bfloat16() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", one_in(3, ARCHITECTURES, first=1))
 def test_all_of_the_language(architecture: str) -> None:
     """Every type, operation, function and statement of a kernel over a range, in one."""
     kernel = everything()
