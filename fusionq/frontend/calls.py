@@ -25,7 +25,7 @@ from fusionq.frontend.item_queries import (
     linear_range,
     sub_group_query,
 )
-from fusionq.frontend.number_methods import NUMBER_METHODS
+from fusionq.frontend.number_methods import NUMBER_METHODS, bits_set
 from fusionq.frontend.refused import REFUSED_BUILTINS, instead_of
 from fusionq.frontend.sequence_functions import (
     SEQUENCE_BODIES,
@@ -47,6 +47,7 @@ from fusionq.frontend.values import (
     Scalar,
     TupleValue,
     Value,
+    VectorValue,
     describe,
     has_fields,
     is_array,
@@ -70,6 +71,20 @@ class Calls(GroupOperations):
         """A call of one argument that is gone over; None for another call."""
 
     @abstractmethod
+    def array_call(
+        self, function: object, arguments: Sequence[Value], node: ast.Call
+    ) -> Value | None:
+        """A call of NumPy's that combines the elements of arrays; None for another call."""
+
+    @abstractmethod
+    def of_expression(self, function: object, values: VectorValue, node: ast.Call) -> Value:
+        """Python's ``sum`` and its like of an expression of rows."""
+
+    @abstractmethod
+    def array_method(self, node: ast.Call) -> Value | None:
+        """A call of a method that combines the elements of an array; None for another call."""
+
+    @abstractmethod
     def inline_nested(
         self,
         function: FunctionValue,
@@ -89,6 +104,9 @@ class Calls(GroupOperations):
         of_number = self._number_method(node)
         if of_number is not None:
             return of_number
+        of_array = self.array_method(node)
+        if of_array is not None:
+            return of_array
         callee = self.value(node.func)
         if isinstance(callee, ObjectValue):
             self._refuse_builtin(callee.object, node)
@@ -122,6 +140,10 @@ class Calls(GroupOperations):
             return self.atomic_operation(callee.owner, callee.name, positional, named, node)
         if isinstance(callee, MethodValue) and isinstance(callee.owner, ReductionValue):
             return self.combine_call(callee.owner, positional, named, node)
+        if isinstance(callee, ObjectValue):
+            made = self.numpy_array(callee.object, positional, named, node)
+            if made is not None:
+                return made
         if named:
             self.fail(
                 node,
@@ -145,11 +167,16 @@ class Calls(GroupOperations):
     def _number_method(self, node: ast.Call) -> Scalar | None:
         """``x.view(np.uint32)`` and ``x.astype(np.float64)`` of a number; None for other calls."""
         function = node.func
-        if not isinstance(function, ast.Attribute) or function.attr not in NUMBER_METHODS:
+        names = (*NUMBER_METHODS, "bit_count")
+        if not isinstance(function, ast.Attribute) or function.attr not in names:
             return None
         owner = self.value(function.value) if self.static(function) is MISSING else None
         if not isinstance(owner, (Runtime, Constant)):
             return None
+        if function.attr == "bit_count" and not node.args and not node.keywords:
+            return bits_set(self, owner, node)
+        if function.attr == "bit_count":
+            self.fail(node, "bit_count takes no arguments", "Write x.bit_count().")
         if len(node.args) != 1 or node.keywords:
             self.fail(node, f"{function.attr} takes a type", f"Write {function.attr}(np.float32).")
         obj = self.value(node.args[0])
@@ -176,6 +203,9 @@ class Calls(GroupOperations):
         """A call of a type, of a function of the table, or an error."""
         name = ast.unparse(node.func)
         scalar = named_type(obj)
+        of_arrays = self.array_call(obj, arguments, node)
+        if of_arrays is not None:
+            return of_arrays
         if is_sequence_function(obj) and len(arguments) == 1:
             return self.of_sequence(obj, arguments[0], node)
         if any(map(is_array, arguments)) and _is_elementwise(obj):
@@ -217,6 +247,8 @@ class Calls(GroupOperations):
             if not value.items[1:]:
                 return value.items[0]
             return self.function_of(obj, *value.items, node=with_items(node, len(value.items)))
+        if isinstance(value, VectorValue) and value.ndim == 1:
+            return self.of_expression(obj, value, node)
         of_row = isinstance(value, ArrayValue) and value.ndim == 1 and not has_fields(value)
         if not of_row and not (isinstance(value, TupleValue) and obj not in (min, max)):
             self.fail(

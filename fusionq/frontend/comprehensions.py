@@ -16,13 +16,21 @@ import copy
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
+import numpy as np
+
 from fusionq.frontend.elements import MOST_UNROLLED
 from fusionq.frontend.loops import Items, Loops
 from fusionq.frontend.scopes import assigned_names
+from fusionq.frontend.sequence_functions import with_items
+from fusionq.frontend.typing_rules import WEAK_BOOL
 from fusionq.frontend.values import Constant, TupleValue, Value, describe
+from fusionq.ir.nodes import CompareOp
 from fusionq.ir.types import WEAK_INT
 
 Comprehension: TypeAlias = ast.ListComp | ast.GeneratorExp
+
+MOST_SORTED = 32
+"""Items that ``sorted`` takes: comparisons are half their square."""
 
 FOLDED: dict[object, str] = {sum: "sum", any: "any", all: "all"}
 """The functions that take a generator of any length."""
@@ -37,7 +45,10 @@ class Comprehensions(Loops):
 
     def sequence_call(self, function: object, node: ast.Call) -> Value | None:
         """A call of one argument that is gone over: ``sum``, ``any``, ``all``, ``min`` and ``max``
-        of a generator, ``tuple`` and ``list`` of anything of a known length; None for others."""
+        of a generator, ``tuple``, ``list`` and ``sorted`` of anything of a known length; None for
+        others."""
+        if function is sorted:
+            return self.sorted_items(node)
         if len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
             return None
         (argument,) = node.args
@@ -55,6 +66,53 @@ class Comprehensions(Loops):
             if function is min or function is max:
                 return self.of_sequence(function, self._listed(argument), node)
         return None
+
+    def sorted_items(self, node: ast.Call) -> TupleValue:
+        """``sorted(t)`` and ``sorted(t, reverse=True)``: neighbours are exchanged in as many rounds
+        as there are items, which keeps the order of equal ones, as Python does."""
+        backward: Value = Constant(WEAK_BOOL, False)
+        for keyword in node.keywords:
+            if keyword.arg == "reverse":
+                backward = self.value(keyword.value)
+        known = {keyword.arg for keyword in node.keywords} <= {"reverse"}
+        if len(node.args) != 1 or not known or not isinstance(backward, Constant):
+            self.fail(
+                node,
+                "sorted with these arguments",
+                "Write sorted(t) or sorted(t, reverse=True).",
+            )
+        (argument,) = node.args
+        if isinstance(argument, (ast.GeneratorExp, ast.ListComp)):
+            items = self._listed(argument).items
+        else:
+            items = self._known_items(argument).items
+        if len(items) > MOST_SORTED:
+            self.fail(
+                node, f"sorted of {len(items)} items, more than {MOST_SORTED}", "Write the loops."
+            )
+        numbers = [self.scalar(item, argument) for item in items]
+        kinds = {number.type for number in numbers if not number.type.weak}
+        if len(kinds) > 1 or any(n.type.is_float for n in numbers) > any(
+            kind.is_float for kind in kinds or {number.type for number in numbers}
+        ):
+            self.fail(node, "sorted of numbers of several types", "Convert them before.")
+        for kind in kinds:
+            numbers = [self.retyped(number, kind, node) for number in numbers]
+        kept = [self.spilled(number, "item", node) for number in numbers]
+        op: CompareOp = "gt" if backward.value else "lt"
+        choice = with_items(node, 3)
+        for turn in range(len(kept)):
+            for k in range(turn % 2, len(kept) - 1, 2):
+                a, b = kept[k], kept[k + 1]
+                swap = self.spilled(self.compare(op, b, a, node), "swap", node)
+                pair = [
+                    self.function_of(np.where, swap, *both, node=choice)
+                    for both in ((b, a), (a, b))
+                ]
+                kept[k : k + 2] = [
+                    self.spilled(self.scalar(x, node), "item", node) for x in pair
+                ]
+        return TupleValue(tuple(kept), is_list=True)
 
     def _fold(self, function: str, node: Comprehension) -> Value:
         node = self._with_own_names(node)
@@ -91,9 +149,9 @@ class Comprehensions(Loops):
                 f"a comprehension of {self.kernel.copies} items, more than {MOST_UNROLLED}",
                 "Fill a PrivateArray in a for loop.",
             )
-        at = _at(ast.Pass(), generator.target)
+        place = at(ast.Pass(), generator.target)
         for item in [self.fixed(item, generator.iter) for item in items]:
-            self.assign(generator.target, item, at)
+            self.assign(generator.target, item, place)
             if all(self._is_kept(test) for test in generator.ifs):
                 yield from self._items_of(node, inner)
         self.kernel.copies = copies
@@ -203,12 +261,12 @@ def nested_loops(node: Comprehension, body: Sequence[ast.stmt], leave: str | Non
     inner = list(body)
     for number, generator in enumerate(reversed(node.generators)):
         for test in reversed(generator.ifs):
-            inner = [_at(ast.If(test, inner, []), test)]
-        loop = _at(ast.For(generator.target, generator.iter, inner, []), generator.iter)
+            inner = [at(ast.If(test, inner, []), test)]
+        loop = at(ast.For(generator.target, generator.iter, inner, []), generator.iter)
         inner = [loop]
         if leave is not None and number < len(node.generators) - 1:
             out = ast.If(ast.Name(leave, ast.Load()), [ast.Break()], [])
-            inner.append(_at(out, generator.iter))
+            inner.append(at(out, generator.iter))
     assert isinstance(inner[0], ast.For)
     return inner[0]
 
@@ -216,21 +274,22 @@ def nested_loops(node: Comprehension, body: Sequence[ast.stmt], leave: str | Non
 def folding(function: str, node: Comprehension, result: str) -> list[ast.stmt]:
     """The statements that put ``sum``, ``any`` or ``all`` of a comprehension into a name."""
     start = ast.Constant({"sum": 0, "any": False, "all": True}[function])
-    first = _at(ast.Assign([ast.Name(result, ast.Store())], start), node)
+    first = at(ast.Assign([ast.Name(result, ast.Store())], start), node)
     if function == "sum":
         add = ast.AugAssign(ast.Name(result, ast.Store()), ast.Add(), node.elt)
-        return [first, nested_loops(node, [_at(add, node.elt)], None)]
+        return [first, nested_loops(node, [at(add, node.elt)], None)]
     test = node.elt if function == "any" else ast.UnaryOp(ast.Not(), node.elt)
     found = ast.Assign([ast.Name(result, ast.Store())], ast.Constant(function == "any"))
-    stop = _at(ast.If(test, [found, ast.Break()], []), node.elt)
+    stop = at(ast.If(test, [found, ast.Break()], []), node.elt)
     if function == "any":
         return [first, nested_loops(node, [stop], result)]
     flag = f"{result}.left"
     left = ast.Assign([ast.Name(flag, ast.Store())], ast.Constant(True))
-    stop = _at(ast.If(test, [found, left, ast.Break()], []), node.elt)
-    stays = _at(ast.Assign([ast.Name(flag, ast.Store())], ast.Constant(False)), node)
+    stop = at(ast.If(test, [found, left, ast.Break()], []), node.elt)
+    stays = at(ast.Assign([ast.Name(flag, ast.Store())], ast.Constant(False)), node)
     return [first, stays, nested_loops(node, [stop], flag)]
 
 
-def _at(stmt: ast.stmt, where: ast.AST) -> ast.stmt:
+def at(stmt: ast.stmt, where: ast.AST) -> ast.stmt:
+    """The statement with a place in the source."""
     return ast.fix_missing_locations(ast.copy_location(stmt, where))

@@ -17,6 +17,7 @@ from fusionq.frontend.complex_numbers import ComplexNumbers, Element, complex_ty
 from fusionq.frontend.draft import Draft, DraftIf, meets, negated
 from fusionq.frontend.operators import COMPARE_OPERATORS
 from fusionq.frontend.path_conditions import Fact
+from fusionq.frontend.state import as_constant
 from fusionq.frontend.typing_rules import WEAK_BOOL, named_type
 from fusionq.frontend.values import (
     ArrayValue,
@@ -35,7 +36,7 @@ from fusionq.frontend.values import (
     same,
 )
 from fusionq.ir.nodes import Assign, CompareOp, Const, Expr, Logical, LogicalOp, Var
-from fusionq.ir.types import BOOL
+from fusionq.ir.types import BOOL, WEAK_INT
 
 _OF_LENGTHS = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le,
@@ -63,12 +64,24 @@ class Conditions(ComplexNumbers):
         return [self.scalar(v, n) for v, n in zip(values, nodes, strict=True)]
 
     @abstractmethod
+    def range_called(self, node: ast.expr) -> ast.Call | None:
+        """The expression if it is a call of ``range``."""
+
+    @abstractmethod
+    def range_bounds(self, call: ast.Call) -> tuple[Expr, Expr, Expr]:
+        """Start, stop and step of a call of ``range``."""
+
+    @abstractmethod
     def elementwise(
         self, meaning: Callable[..., Element], operands: Sequence[Value], node: ast.AST
     ) -> Element | VectorValue:
         """``meaning`` of the operands, for each element where some are arrays."""
 
     def comparison(self, node: ast.Compare) -> Element | VectorValue:
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            of_range = self.range_called(node.comparators[0])
+            if of_range is not None:
+                return self._in_range(node, of_range)
         left, right = self.in_order([node.left, node.comparators[0]], self.value)
         if len(node.ops) == 1 and isinstance(left, ObjectValue) and isinstance(right, ObjectValue):
             return self.object_comparison(node, node.ops[0], left.object, right.object)
@@ -150,6 +163,29 @@ class Conditions(ComplexNumbers):
         for item in items.items:
             equal = self.compare("eq", number, self.scalar(item, node.comparators[0]), node)
             found = self.logical("or", found, partial(_itself, equal), node)
+        return self.unary("not", found, node) if isinstance(node.ops[0], ast.NotIn) else found
+
+    def _in_range(self, node: ast.Compare, call: ast.Call) -> Scalar:
+        """``k in range(start, stop, step)``."""
+        number = self.number(node.left)
+        if not number.type.is_integer:
+            self.fail(
+                node, f"a number of type {number.type} in a range", "Compare with < and <=."
+            )
+        number = self.spilled(number, "member", node.left)
+        start, stop, step = (as_constant(bound) for bound in self.range_bounds(call))
+        if not isinstance(step, Constant):
+            self.fail(call, "in a range whose step is not known", "Give a constant step.")
+        by = int(step.value)
+        low, high = ("le", "lt") if by > 0 else ("ge", "gt")
+        found = self.compare(low, start, number, node)  # type: ignore[arg-type]
+        before = self.compare(high, number, stop, node)  # type: ignore[arg-type]
+        found = self.logical("and", found, partial(_itself, before), node)
+        if abs(by) != 1:
+            far = self.binary("sub", number, start, node)
+            rest = self.binary("mod", far, Constant(WEAK_INT, abs(by)), node)
+            even = self.compare("eq", rest, Constant(WEAK_INT, 0), node)
+            found = self.logical("and", found, partial(_itself, even), node)
         return self.unary("not", found, node) if isinstance(node.ops[0], ast.NotIn) else found
 
     def _membership(self, node: ast.Compare, obj: object, items: TupleValue) -> Constant | None:

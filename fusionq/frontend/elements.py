@@ -49,7 +49,31 @@ class Elements(Fields):
         owner = self.value(node.value)
         if isinstance(owner, TupleValue):
             return self.item(owner, node)
+        if isinstance(owner, ItemValue) and owner.kind == "item" and self.kernel.item_is_certain:
+            method = ast.Attribute(node.value, "get_id", ast.Load())
+            call = ast.Call(method, [node.slice], [])
+            return self.value(ast.fix_missing_locations(ast.copy_location(call, node)))
+        if isinstance(owner, VectorValue):
+            found = self._computed_element(owner, node)
+            if found is not None:
+                return found
         return self.part_or_number(self.element(owner, node), node)
+
+    def _computed_element(self, owner: VectorValue, node: ast.Subscript) -> Value | None:
+        """The element of an expression of arrays at as many numbers; None for other subscripts."""
+        nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if len(nodes) != owner.ndim or any(isinstance(n, (ast.Slice, ast.Starred)) for n in nodes):
+            return None
+        values = self.in_order(nodes, self.value)
+        if any(not isinstance(value, (Runtime, Constant)) for value in values):
+            return None
+        indices = []
+        for value, place, extent in zip(values, nodes, owner.extents, strict=True):
+            index = self.from_start(self.index(self.scalar(value, place), place), extent)
+            if isinstance(index, Const) and isinstance(extent, Constant):
+                self._inside(int(index.value), int(extent.value), "this array", place)
+            indices.append(Const(INT64, 0) if extent == Constant(WEAK_INT, 1) else index)
+        return owner.element(indices)
 
     def part_or_number(self, array: ArrayValue, node: ast.AST) -> Value:
         """A part of an array as a value: of an element that is a number, what it holds."""
@@ -156,6 +180,7 @@ class Elements(Fields):
                 )
             self.fail(node, f"{describe(owner)} cannot be indexed", hint)
         nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        nodes = self._without_ellipsis(nodes, owner, node)
         if any(isinstance(n, ast.Slice) for n in nodes):
             return self.sliced(owner, nodes, node)
         values = self.in_order(nodes, self.value)
@@ -169,6 +194,19 @@ class Elements(Fields):
             nodes, values = nodes * len(values[0].items), list(values[0].items)
         scalars = [self.scalar(v, n) for v, n in zip(values, nodes, strict=True)]
         return self.indexed(owner, scalars, nodes, node)
+
+    def _without_ellipsis(
+        self, nodes: list[ast.expr], owner: ArrayValue, node: ast.AST
+    ) -> list[ast.expr]:
+        """The indices with whole dimensions in place of ``...``."""
+        places = [k for k, n in enumerate(nodes) if isinstance(n, ast.Constant) and n.value is ...]
+        if len(places) > 1:
+            self.fail(node, "... twice in one index", "Write a slice for each dimension: a[i, :].")
+        for place in places:
+            left = max(owner.ndim - len(nodes) + 1, 0)
+            whole = [ast.copy_location(ast.Slice(), node) for _ in range(left)]
+            return [*nodes[:place], *whole, *nodes[place + 1 :]]
+        return nodes
 
     def indexed(
         self, owner: ArrayValue, scalars: Sequence[Scalar], nodes: Sequence[ast.AST], node: ast.AST
@@ -256,35 +294,53 @@ class Elements(Fields):
         step = 1
         if node.step is not None:
             step = self.integer_constant(self.value(node.step), node.step, "a slice's step")
-            if step < 1:
-                self.fail(
-                    node.step, f"the step of a slice is {step}", "Use a positive step, or a loop."
-                )
+            if step == 0:
+                self.fail(node.step, "the step of a slice is 0", "Give another one.")
+            if step < 0:
+                return self._backward(node, extent, step)
         start: Scalar = Constant(WEAK_INT, 0)
         if node.lower is not None:
             start = self._bound(node.lower, extent)
         stop = extent
         if node.upper is not None:
             stop = self.shorter(self._bound(node.upper, extent), extent, node.upper)
-        span = self.binary("sub", stop, start, node)
+        span = stop
         if start != Constant(WEAK_INT, 0):
-            span = self._larger(span, Constant(WEAK_INT, 0), node)
+            span = self._larger(self.binary("sub", stop, start, node), Constant(WEAK_INT, 0), node)
         if step > 1:
             rounded = self.binary("add", span, Constant(WEAK_INT, step - 1), node)
             span = self.binary("floordiv", rounded, Constant(WEAK_INT, step), node)
         first, count = (self.convert(s, INT64, node) for s in (start, span))
         return Axis(first, step, count)
 
-    def _bound(self, node: ast.expr, extent: Scalar) -> Scalar:
-        """The bound of a slice; one that is negative whatever the arguments are counts from the
-        end."""
+    def _backward(self, node: ast.Slice, extent: Scalar, step: int) -> Axis:
+        """What ``start:stop:step`` leaves, from its last element to its first."""
+        last = self.binary("sub", extent, Constant(WEAK_INT, 1), node)
+        start: Scalar = last
+        stop: Scalar = Constant(WEAK_INT, -1)
+        if node.lower is not None:
+            start = self.shorter(self._bound(node.lower, extent, -1), last, node.lower)
+        if node.upper is not None:
+            stop = self._bound(node.upper, extent, -1)
+        span = self.binary("sub", start, stop, node)
+        if node.lower is not None or node.upper is not None:
+            span = self._larger(span, Constant(WEAK_INT, 0), node)
+        if step < -1:
+            rounded = self.binary("add", span, Constant(WEAK_INT, -step - 1), node)
+            span = self.binary("floordiv", rounded, Constant(WEAK_INT, -step), node)
+        first, count = (self.convert(s, INT64, node) for s in (start, span))
+        return Axis(first, step, count)
+
+    def _bound(self, node: ast.expr, extent: Scalar, least: int = 0) -> Scalar:
+        """The bound of a slice, at ``least``; one that is negative whatever the arguments are
+        counts from the end."""
         number = self.number(node)
         index = self.index(number, node)  # refuses what is no integer
         found = self.from_start(index, extent)
         if found is index and isinstance(number, Constant):
             return Constant(WEAK_INT, int(number.value))
         bound = as_constant(found)
-        return bound if found is index else self._larger(bound, Constant(WEAK_INT, 0), node)
+        return bound if found is index else self._larger(bound, Constant(WEAK_INT, least), node)
 
     def shorter(self, a: Scalar, b: Scalar, node: ast.AST) -> Scalar:
         """The smaller one of two extents."""

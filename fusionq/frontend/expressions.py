@@ -54,6 +54,10 @@ class Expressions(NestedFunctions):
         """The value of a call."""
 
     @abstractmethod
+    def matrix_product(self, left: Value, right: Value, node: ast.BinOp) -> Value:
+        """``a @ b`` of two rows."""
+
+    @abstractmethod
     def named(self, node: ast.NamedExpr) -> Value:
         """``name := value``."""
 
@@ -326,8 +330,6 @@ class Expressions(NestedFunctions):
         operations: list[ast.BinOp] = []
         first: ast.expr = node
         while isinstance(first, ast.BinOp):
-            if type(first.op) not in BINARY_OPERATORS:
-                self.fail(first, "@ is not supported", "Write the loops out.")
             operations.append(first)
             first = first.left
         result: Value = self._term(first)
@@ -335,6 +337,9 @@ class Expressions(NestedFunctions):
             position = len(self.block)
             right = self._term(operation.right)
             left = self.evaluated_before(position, result, operation.left)
+            if isinstance(operation.op, ast.MatMult):
+                result = self.matrix_product(left, right, operation)
+                continue
             op = BINARY_OPERATORS[type(operation.op)]
             if isinstance(left, TupleValue) or isinstance(right, TupleValue):
                 result = self._of_tuples(op, left, right, operation)

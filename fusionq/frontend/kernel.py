@@ -147,8 +147,9 @@ class KernelFunction:
         return name_fields(arguments, set(self._source.parameters))
 
     def _asks(self, name: str) -> bool:
-        """Whether the parameter is a work-item, by its annotation or by what it is asked for."""
-        if self.item_annotation is not None:
+        """Whether the parameter is a work-item, by its annotation or name or by what it is asked
+        for."""
+        if self.item_annotation is not None or name == "item":
             return True
         from fusionq.frontend.item_queries import ITEM_MEMBERS  # few kernels need it
 

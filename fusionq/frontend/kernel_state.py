@@ -57,6 +57,9 @@ class KernelState:
         """The parameters that one statement writes and reads as a whole: they share no memory, or,
         where this is set, are one and the same view."""
         self.uses_sub_groups = False
+        self.item_is_certain = False
+        """Whether the kernel says that its first parameter is a work-item: by its name, by an
+        annotation, or by asking it for something.  Else an index may be meant for an argument."""
         self.regions = False
         """Whether the kernel's regions and marks become records, for profiling."""
         self.fields: FieldNames = {}

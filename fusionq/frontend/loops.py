@@ -63,6 +63,10 @@ class Loops(ControlFlow):
         """Assign an evaluated value to a name, an element, or names of a tuple."""
 
     @abstractmethod
+    def bind(self, name: str, value: Value, node: ast.AST) -> None:
+        """Let a name stand for a value; a number known at run time goes into a variable."""
+
+    @abstractmethod
     def fixed(self, value: Value, node: ast.AST) -> Value:
         """The value, independent of variables and memory that change later."""
 
@@ -169,6 +173,10 @@ class Loops(ControlFlow):
         items."""
         values = iter(self.in_order(list(self._gone_over(node)), self._source))
         return self._combined(node, values)
+
+    def range_called(self, node: ast.expr) -> ast.Call | None:
+        """The expression if it is a call of ``range``."""
+        return node if isinstance(node, ast.Call) and self._called(node) is range else None
 
     def _gone_over(self, node: ast.expr) -> Iterator[ast.expr]:
         """The expressions in ``enumerate``, ``zip`` and ``reversed``, these nested or not."""

@@ -257,6 +257,16 @@ class FunctionLowering(Statements):
         return target
 
 
+def _is_certain(item: str, source: FunctionSource) -> bool:
+    """Whether a kernel says that this parameter is a work-item."""
+    spec = source.tree.args
+    annotated = any(a.arg == item and a.annotation for a in (*spec.posonlyargs, *spec.args))
+    asked = (n.value for n in ast.walk(source.tree) if isinstance(n, ast.Attribute))
+    return item == "item" or annotated or any(
+        isinstance(node, ast.Name) and node.id == item for node in asked
+    )
+
+
 def lower_kernel(
     callee: Callee,
     signature: Signature,
@@ -279,7 +289,9 @@ def lower_kernel(
     span = source.span(source.tree)
     names = list(callee.free_parameters)
     if len(names) > len(signature.arguments):
-        environment[names.pop(0)] = Binding(ItemValue(signature.item), span)
+        item = names.pop(0)
+        state.item_is_certain = _is_certain(item, source)
+        environment[item] = Binding(ItemValue(signature.item), span)
     arguments = list(zip(names, signature.arguments, strict=True))
     state.name_fields(arguments)
     for name, bound in callee.bound.items():

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from fusionq.frontend.function_handlers import convert_number
+from fusionq.frontend.function_handlers import bit_count, convert_number
 from fusionq.frontend.operators import Operators
 from fusionq.frontend.typing_rules import named_type, type_name
 from fusionq.frontend.values import Constant, ObjectValue, Runtime, Scalar, Value
 from fusionq.ir.functions import BIT_CAST
 from fusionq.ir.nodes import Call
-from fusionq.ir.types import BFLOAT16, ScalarType
+from fusionq.ir.types import BFLOAT16, WEAK_INT, ScalarType
 
 
 def _named(lowering: Operators, number: Scalar, value: Value, node: ast.Call) -> ScalarType:
@@ -58,6 +58,14 @@ def _view(lowering: Operators, number: Scalar, value: Value, node: ast.Call) -> 
     if source == target:
         return number
     return Runtime(target, Call(target, BIT_CAST, (number.expr,)))
+
+
+def bits_set(lowering: Operators, number: Scalar, node: ast.Call) -> Scalar:
+    """``x.bit_count()``: the ones in the binary form of the absolute value."""
+    if not number.type.is_integer:
+        lowering.fail(node, f"bit_count of {type_name(number.type)}", "Integers have it.")
+    count = lowering.scalar(bit_count(lowering, [number], node), node)
+    return lowering.retyped(count, WEAK_INT, node) if number.type.weak else count
 
 
 NUMBER_METHODS: dict[str, Callable[[Any, Scalar, Value, ast.Call], Scalar]] = {

@@ -9,7 +9,10 @@ from functools import partial
 
 from fusionq.frontend.values import ArrayValue, Axis
 from fusionq.ir.nodes import Binary, Call, Const, Expr, Extent
+from fusionq.ir.types import INT64
 from fusionq.ir.walk import rewrite
+
+_ZERO = Const(INT64, 0)
 
 
 class ArrayOverlap(Enum):
@@ -31,8 +34,19 @@ def overlap(target: ArrayValue, source: ArrayValue, repeated: Sequence[bool]) ->
     source = source.mapped(lambda index: rewrite(index, partial(_of, target.name, source.name)))
     if any(map(_apart, target.axes, source.axes)):
         return ArrayOverlap.NONE
-    aligned = target.axes == source.axes and not any(repeated)
+    own, other = (_without_whole(axes, target.name) for axes in (target.axes, source.axes))
+    aligned = own == other and not any(repeated)
     return ArrayOverlap.SAME_ELEMENTS if aligned else ArrayOverlap.POSSIBLE
+
+
+def _without_whole(axes: Sequence[Expr | Axis], name: str) -> tuple[Expr | Axis, ...]:
+    """The axes without whole dimensions at the end: ``a[i, :]`` as ``a[i]``."""
+    left = list(axes)
+    while left:
+        if left[-1] != Axis(_ZERO, 1, Extent(name, len(left) - 1)):
+            break
+        left.pop()
+    return tuple(left)
 
 
 def _apart(a: Expr | Axis, b: Expr | Axis) -> bool:

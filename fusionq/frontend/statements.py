@@ -8,12 +8,11 @@ from dataclasses import replace
 from functools import partial
 from types import ModuleType
 
-from fusionq.frontend.comprehensions import Comprehensions
+from fusionq.frontend.array_functions import ArrayFunctions
 from fusionq.frontend.draft import Draft, DraftIf, Jump
 from fusionq.frontend.flags import PathEnd
 from fusionq.frontend.joined_paths import State
 from fusionq.frontend.operators import BINARY_OPERATORS
-from fusionq.frontend.refused import REFUSED_SYNTAX
 from fusionq.frontend.scopes import rebound_names
 from fusionq.frontend.values import (
     ArrayValue,
@@ -39,7 +38,7 @@ _FIXED = (Const, Param, Extent, ItemQuery)
 """Expressions whose value never changes within a work-item."""
 
 
-class Statements(Comprehensions):
+class Statements(ArrayFunctions):
     """Lowers statements."""
 
     def statements(self, nodes: Sequence[ast.stmt]) -> None:
@@ -228,9 +227,10 @@ class Statements(Comprehensions):
         return result
 
     def unpack(self, target: ast.Tuple | ast.List, value: Value, node: ast.stmt) -> None:
-        for starred in target.elts:
-            if isinstance(starred, ast.Starred):
-                self.fail(starred, *REFUSED_SYNTAX[ast.Starred])
+        starred = [k for k, part in enumerate(target.elts) if isinstance(part, ast.Starred)]
+        if starred:
+            self._unpack_rest(target, starred[0], value, node)
+            return
         count = len(target.elts)
         if isinstance(value, ArrayValue) and value.ndim:
             value = TupleValue(tuple(self.unpacked(value, count, node)))
@@ -244,6 +244,31 @@ class Statements(Comprehensions):
         values = self.independent(names, value.items, not all(names), node)
         for element, item in zip(target.elts, values, strict=True):
             self.assign(element, item, node)
+
+    def _unpack_rest(
+        self, target: ast.Tuple | ast.List, place: int, value: Value, node: ast.stmt
+    ) -> None:
+        """``first, *rest = t``: the rest is a list."""
+        if isinstance(value, ArrayValue) and value.ndim:
+            extent = self.extents(value)[0]
+            if isinstance(extent, Constant):
+                value = TupleValue(tuple(self.unpacked(value, int(extent.value), node)))
+        count, others = len(target.elts), len(target.elts) - 1
+        if not isinstance(value, TupleValue) or len(value.items) < others:
+            self.fail(
+                node,
+                f"{describe(value)} cannot be unpacked into {others} names and the rest",
+                "Unpack tuples, and arrays whose length is known when the kernel is compiled.",
+            )
+        end = len(value.items) - (others - place)
+        rest = TupleValue(value.items[place:end], is_list=True)
+        starred = target.elts[place]
+        assert isinstance(starred, ast.Starred)
+        names = [*target.elts[:place], starred.value, *target.elts[place + 1 :]]
+        whole = ast.copy_location(type(target)(names, ast.Store()), target)
+        assert len(names) == count
+        items = (*value.items[:place], rest, *value.items[end:])
+        self.unpack(whole, TupleValue(items), node)
 
     def changeable(self, target: ast.Subscript | ast.Attribute) -> ArrayValue:
         """The element, or the part of an array, that a subscript or a field's name denotes on the
@@ -261,7 +286,8 @@ class Statements(Comprehensions):
             self.fail(
                 target,
                 "tuples cannot be changed, nor can lists and tuples that are arguments",
-                "Make a new tuple; pass a Buffer or a NumPy array to store to.",
+                "Make a new one; an array of a work-item's own is np.zeros(4, np.float32), others "
+                "are arguments.",
             )
         array = self.element(owner, target)
         self._refuse_constant(array, target)

@@ -164,11 +164,12 @@ class ReductionValue:
 
 @dataclass(frozen=True, slots=True)
 class NewPrivateArray:
-    """A PrivateArray before it is assigned to a name."""
+    """A PrivateArray before it is assigned to a name.  ``fill``: what its elements start as, one
+    for all, or one each in the order of memory; nothing where that is undefined."""
 
     type: ArrayType
     shape: tuple[int, ...]
-    fill_zeros: bool
+    fill: tuple[Scalar, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

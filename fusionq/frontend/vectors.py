@@ -136,7 +136,7 @@ class VectorLowering(Elements):
             )
         source = self._apart(target, source, node)
         extents = self.extents_of(target)
-        self._check_lengths(source, extents, node)
+        self.check_lengths(source, extents, node)
 
         def store(indices: Sequence[Expr]) -> None:
             element = self.element_at(source, indices, node)
@@ -170,7 +170,7 @@ class VectorLowering(Elements):
         it is used; that there are no more and no fewer is checked as lengths are."""
         part = self.detached_part(array, node)
         counted = Constant(WEAK_INT, count), *self.extents_of(part)[1:]
-        self._check_lengths(part, counted, node)
+        self.check_lengths(part, counted, node)
         return [
             self.part_or_number(self.indexed(part, [Constant(WEAK_INT, k)], [node], node), node)
             for k in range(count)
@@ -194,7 +194,7 @@ class VectorLowering(Elements):
             return
         target = self.detached_part(target, node)
         counted = Constant(WEAK_INT, len(value.items)), *self.extents_of(target)[1:]
-        self._check_lengths(target, counted, node)
+        self.check_lengths(target, counted, node)
         for k, item in enumerate(value.items):
             place = self.indexed(target, [Constant(WEAK_INT, k)], [node], node)
             self.assign_item(place, item, node)
@@ -219,7 +219,7 @@ class VectorLowering(Elements):
                 "Assign it to a part of an array, e.g. out[i, :] = …; or unpack it: x, y = a[i]; "
                 "or compute with PrivateArrays or arrays in records, whose lengths are known.",
             )
-        self._check_lengths(value, value.extents, node)
+        self.check_lengths(value, value.extents, node)
         name = self.fresh(name.replace(".", "_"))
 
         def store(indices: Sequence[Expr]) -> None:
@@ -259,7 +259,7 @@ class VectorLowering(Elements):
         self.block += inner
 
     # ---------------------------------------------------------------------- lengths
-    def _check_lengths(self, source: Operand, extents: Extents, node: ast.AST) -> None:
+    def check_lengths(self, source: Operand, extents: Extents, node: ast.AST) -> None:
         """Where a source's length may be another than ``extents``, an access outside of it under
         that condition: checks of accesses then find what NumPy refuses."""
         for leaf in leaves_of(source):

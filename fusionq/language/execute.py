@@ -21,6 +21,7 @@ import builtins
 import math
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -29,6 +30,7 @@ import numpy.typing as npt
 
 from fusionq.base.dtypes import is_bfloat16
 from fusionq.base.errors import DeviceError
+from fusionq.language.array_functions import ARRAY_FUNCTIONS, ARRAY_METHODS, combined
 from fusionq.language.casts import cast
 from fusionq.language.scalar_functions import (
     BUILTIN_FUNCTIONS,
@@ -110,8 +112,19 @@ class KernelArray:
         """For ``np.float32(array)`` and its like."""
         return np.array(self._array, dtype)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any) -> KernelArray:
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any) -> Any:
+        if ufunc is np.matmul:
+            return _combined("dot", *operands)
         return _elementwise(ufunc, *operands)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        name = None if kwargs else ARRAY_FUNCTIONS.get(function)
+        if name is None:
+            return function._implementation(*args, **kwargs)
+        return _combined(name, *args)
+
+    def __matmul__(self, other: KernelArray) -> Any:
+        return _combined("dot", self, other)
 
     def __init__(self, array: npt.NDArray[Any]) -> None:
         self._array = array
@@ -134,7 +147,9 @@ class KernelArray:
         return element if is_element else KernelArray(element)
 
     def __getattr__(self, name: str) -> Any:
-        """A field of the records."""
+        """A field of the records, or what combines the elements."""
+        if name in ARRAY_METHODS and self._array.dtype.names is None:
+            return partial(_combined, name, self)
         if name.startswith("_") or name not in (self._array.dtype.names or ()):
             raise AttributeError(name)
         return self[name]
@@ -157,16 +172,21 @@ class KernelArray:
         part[...] = np.array(elements, dtype).reshape(part.shape)
 
     def _checked(self, index: Any) -> tuple[Any, ...]:
-        indices = tuple(
-            _slice(i) if isinstance(i, slice) else int(i)
-            for i in (index if isinstance(index, tuple) else (index,))
-        )
+        given = list(index) if isinstance(index, tuple) else [index]
+        if ... in given:
+            place = given.index(...)
+            given[place : place + 1] = [slice(None)] * (self.ndim - len(given) + 1)
+        indices = tuple(_slice(i) if isinstance(i, slice) else int(i) for i in given)
         if len(indices) > self.ndim:
             raise IndexError(f"{len(indices)} indices for a {self.ndim}-d array")
         for i, extent in zip(indices, self.shape, strict=False):
             if not isinstance(i, slice) and not -extent <= i < extent:
                 raise IndexError(f"the index {indices} is outside the shape {self.shape}")
         return indices
+
+
+def _combined(name: str, *arrays: KernelArray) -> Any:
+    return combined(name, *[array._array for array in arrays])
 
 
 class KernelRecord:
@@ -229,11 +249,23 @@ for _name in (
 
 
 def _slice(given: slice) -> slice:
-    """The slice with Python's integers; IndexError for a step that kernels have not."""
-    bounds = [None if b is None else int(b) for b in (given.start, given.stop, given.step)]
-    if bounds[2] is not None and bounds[2] < 0:
-        raise IndexError(f"the slice {given} goes backwards")
-    return slice(*bounds)
+    """The slice with Python's integers."""
+    return slice(*(None if b is None else int(b) for b in (given.start, given.stop, given.step)))
+
+
+def _making(function: Callable[..., Any]) -> Callable[..., KernelArray]:
+    """One of NumPy's functions that make arrays, with the types that kernels see."""
+
+    def dtype(value: Any) -> Any:
+        if isinstance(value, ScalarConstructor):
+            return value.dtype
+        return int if value is BUILTIN_FUNCTIONS["int"] else value
+
+    def made(*arguments: Any, **keywords: Any) -> KernelArray:
+        named = {name: dtype(value) for name, value in keywords.items()}
+        return KernelArray(function(*map(dtype, arguments), **named))
+
+    return made
 
 
 def _replacements() -> dict[object, object]:
@@ -244,6 +276,10 @@ def _replacements() -> dict[object, object]:
     }
     table |= {getattr(builtins, name): function for name, function in BUILTIN_FUNCTIONS.items()}
     table |= {np.dtype(code).type: ScalarConstructor(np.dtype(code)) for code in "bBhHiIqQlL"}
+    table |= {
+        function: _making(function)
+        for function in (np.zeros, np.empty, np.ones, np.full, np.array)
+    }
     table |= {np.where: where, np.power: power, np.nextafter: nextafter}
     return table | {math: math_module}
 

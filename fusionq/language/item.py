@@ -63,6 +63,10 @@ class Item:
         """The work-item's id in dimension ``dim``."""
         return _component(self._id, dim, "get_id")
 
+    def __getitem__(self, dim: int) -> np.int64:
+        """``item[dim]`` is ``item.get_id(dim)``."""
+        return self.get_id(dim)
+
     def get_range(self, dim: int | None = None) -> np.int64:
         """The extent of the range in dimension ``dim``."""
         return _component(self._range, dim, "get_range")

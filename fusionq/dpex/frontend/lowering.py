@@ -12,7 +12,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from fusionq.frontend.values import (
     Scalar,
     Unusable,
     Value,
+    VectorValue,
 )
 from fusionq.ir.nodes import (
     Binary,
@@ -137,6 +138,39 @@ class DpexLowering(FunctionLowering):
             "a function that is defined in a kernel of numba-dpex",
             "Define it outside, as numba_dpex.device_func.",
         )
+
+    def array_call(
+        self, function: object, arguments: Sequence[Value], node: ast.Call
+    ) -> None:
+        """None: numba-dpex compiles no functions of whole arrays in kernels."""
+
+    def array_method(self, node: ast.Call) -> None:
+        """None, as of ``array_call``."""
+
+    def numpy_array(
+        self,
+        function: object,
+        positional: Sequence[Value],
+        keywords: Mapping[str, Value],
+        node: ast.Call,
+    ) -> None:
+        """None: numba-dpex makes no arrays in kernels but its PrivateArrays."""
+
+    def matrix_product(self, left: Value, right: Value, node: ast.BinOp) -> NoReturn:
+        """Refused, as of ``array_call``."""
+        self.fail(node, "@ in a kernel of numba-dpex", "Write the loops out.")
+
+    def of_expression(
+        self, function: object, values: VectorValue, node: ast.Call
+    ) -> NoReturn:
+        """Refused, as of ``array_call``."""
+        self.fail(
+            node, f"{ast.unparse(node.func)} in a kernel of numba-dpex", "Write the loops out."
+        )
+
+    def sorted_items(self, node: ast.Call) -> NoReturn:
+        """Refused: numba-dpex makes no lists in kernels."""
+        self.fail(node, "sorted in a kernel of numba-dpex", "Write the loops out.")
 
     def and_or(self, node: ast.BoolOp) -> Value:
         """Of bools alone: which type numba gives to one of two numbers is its own affair."""

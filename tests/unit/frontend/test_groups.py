@@ -78,7 +78,7 @@ def test_what_is_read_before_a_barrier_stays_before_it():
         ("fq.atomic_fence(fq.MemoryOrder.ACQUIRE)", "missing a required argument", "atomic_fence("),
         ("fq.atomic_fence(fq.MemoryOrder.CONSUME_UNSUPPORTED, fq.MemoryScope.DEVICE)", "consume",
          "ACQUIRE"),
-        ("out[i] = fq.group_barrier(group)", "a number is needed here, not a Python NoneType", ""),
+        ("out[i] = fq.group_barrier(group)", "a number is needed here, not None", ""),
     ],
 )  # fmt: skip
 def test_barriers_and_fences_refused(line, message, hint):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import fusionq as fq
 from fusionq.base.errors import KernelLanguageError
 from fusionq.ir.nodes import Binary, Compare, Const, ItemQuery, Logical, Store
 from fusionq.ir.types import INT64
@@ -102,3 +103,23 @@ def test_plain_items_check_the_dimension(dim):
 def test_plain_nd_items_cover_the_range_once():
     ids = [int(i.get_global_linear_id()) for i in items(NdRange((4, 6), (2, 3)))]
     assert sorted(ids) == list(range(24))
+
+
+@pytest.mark.parametrize(
+    "parameters, taken", [("item", True), ("it: fq.Item", True), ("it", False), ("a", False)]
+)
+def test_an_id_by_index_needs_to_be_told_from_an_argument(parameters, taken):
+    """``a[0]`` may be meant for an array of which no argument was given."""
+    first = parameters.partition(":")[0]
+    function = define(f"def k({parameters}, out):\n    out[0] = {first}[0]\n", fq=fq)
+    if taken:
+        run_both(function, 1, np.ones(1))
+        return
+    with pytest.raises(KernelLanguageError, match="the Item cannot be indexed"):
+        specialised(function, 1, np.ones(1))
+
+
+def test_every_argument_is_given_where_the_first_parameter_is_called_item():
+    kernel = fq.kernel(define("def k(item, out):\n    out[0] = item[0]\n"))
+    with pytest.raises(fq.ArgumentError, match=r"takes 1 arguments after its item \(out\), not 2"):
+        fq.FusionQueue("reference").submit(kernel, 1, np.ones(1), np.ones(1))

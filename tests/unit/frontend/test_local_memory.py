@@ -184,7 +184,7 @@ def test_private_arrays_need_no_nd_range():
         ("p = fq.PrivateArray(0, int)", "the shape (0,)", "at least 1"),
         ("p = fq.PrivateArray((1, 2, 3, 4), int)", "the shape (1, 2, 3, 4)", "three extents"),
         ("p = fq.PrivateArray((), int)", "the shape ()", "one to three"),
-        ("p = fq.PrivateArray(4, 'float32')", "no dtype of the kernel language", "np.float32"),
+        ("p = fq.PrivateArray(4, 'floaty')", "no dtype of the kernel language", "np.float32"),
         ("p = fq.PrivateArray(4, x)", "no dtype of the kernel language", "np.float32"),
         ("p = fq.PrivateArray(4)", "missing a required argument: 'dtype'", "fill_zeros=…"),
         ("p = fq.PrivateArray(4, int, i > 2)", "fill_zeros is a constant", "True"),

@@ -100,7 +100,7 @@ def test_a_kernel_without_an_item_is_given_all_its_arguments(queue):
     a, out = fq.Buffer(np.float32([5])), fq.Buffer(1, np.float32)
     queue.submit(without_item, 1, a, out, 7)
     assert out.numpy()[0] == 12
-    with pytest.raises(fq.KernelLanguageError, match="Item cannot be indexed"):
+    with pytest.raises(fq.KernelLanguageError, match="the Item cannot be indexed"):
         queue.submit(without_item, 1, out, 7)
     assert out.numpy()[0] == 12
 
