@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import partial
 from typing import TypeAlias, TypeGuard
 
 import numpy as np
@@ -127,16 +128,14 @@ class ArrayFunctions(Comprehensions):
             case "sum" | "prod":
                 return self._total(name, values, kind, node)
             case "mean":
-                wide = kind if kind.is_float else FLOAT64
-                total = self._total("sum", self._elements_as(values, wide, node), wide, node)
-                count_of = self.retyped(self._size_of(values, node), wide, node)
-                mean = self.binary("truediv", self.scalar(total, node), count_of, node)
-                return self.retyped(mean, wide, node)
+                return self._mean(values, kind if kind.is_float else FLOAT64, node)
+            case "var" | "std":
+                return self._variance(values, kind, name == "std", node)
             case "norm":
                 wide = kind if kind.is_float else FLOAT64
                 values = self._elements_as(values, wide, node)
                 squares = self._dot_product(values, values, called, node)
-                return self.function_of(np.sqrt, squares, node=node)
+                return self._root(self.scalar(squares, node), node)
             case "any" | "all":
                 return self._reduce(name, values, Constant(BOOL, np.bool_(name == "all")), node)
         return self._reduce(name, values, None, node)
@@ -158,6 +157,32 @@ class ArrayFunctions(Comprehensions):
         kind = self._kind(products, called, node)
         total = self._reduce("sum", products, Constant(kind, kind.dtype.type(0)), node)
         return self.retyped(self.scalar(total, node), self._kind(narrow, called, node), node)
+
+    def _mean(self, values: Array, kind: ScalarType, node: ast.AST) -> Scalar:
+        total = self._total("sum", self._elements_as(values, kind, node), kind, node)
+        count = self.retyped(self._size_of(values, node), kind, node)
+        mean = self.binary("truediv", self.scalar(total, node), count, node)
+        return self.retyped(mean, kind, node)
+
+    def _variance(self, values: Array, kind: ScalarType, root: bool, node: ast.Call) -> Scalar:
+        """The mean of the squares of what the elements are away from their mean."""
+        result = kind if kind.is_float else FLOAT64
+        wide = FLOAT32 if result.bits == 16 else result
+        floats = self._elements_as(values, wide, node)
+        mean = self.spilled(self._mean(floats, wide, node), "mean", node)
+        away = partial(self.arithmetic, "sub", node=node)
+        squares = self.elementwise(
+            lambda x: self.arithmetic("mul", away(x, mean), away(x, mean), node), [floats], node
+        )
+        assert isinstance(squares, VectorValue)
+        found = self._mean(squares, wide, node)
+        if root:
+            found = self._root(found, node)
+        return self.retyped(found, result, node)
+
+    def _root(self, number: Scalar, node: ast.Call) -> Scalar:
+        call = ast.copy_location(ast.Call(node.func, [node.func], []), node)
+        return self.scalar(self.function_of(np.sqrt, number, node=call), node)
 
     def _total(self, name: str, values: Array, kind: ScalarType, node: ast.AST) -> Value:
         result = kind

@@ -14,7 +14,8 @@ from fusionq.base.dtypes import is_bfloat16
 ARRAY_FUNCTIONS: dict[object, str] = {
     np.sum: "sum", np.prod: "prod", np.max: "max", np.amax: "max", np.min: "min", np.amin: "min",
     np.any: "any", np.all: "all", np.mean: "mean", np.argmax: "argmax", np.argmin: "argmin",
-    np.dot: "dot", np.inner: "dot", np.matmul: "dot", np.linalg.norm: "norm",
+    np.var: "var", np.std: "std", np.dot: "dot", np.inner: "dot", np.matmul: "dot",
+    np.linalg.norm: "norm",
 }  # fmt: skip
 """Function → what it computes; arrays have methods of these names, but for ``norm``."""
 ARRAY_METHODS = frozenset(ARRAY_FUNCTIONS.values()) - {"norm"}
@@ -33,6 +34,8 @@ def combined(name: str, *arrays: npt.NDArray[Any]) -> Any:
             (array,) = arrays
             floats = array if _is_floating(array.dtype) else array.astype(np.float64)
             return floats.dtype.type(_sum(floats) / floats.dtype.type(floats.size))
+        case "var" | "std":
+            return _variance(arrays[0], root=name == "std")
         case "sum" | "prod":
             return _sum(arrays[0], name == "prod")
         case "any" | "all":
@@ -62,6 +65,16 @@ def _sum(array: npt.NDArray[Any], product: bool = False) -> Any:
     for x in array.flat:
         total = total * wide(x) if product else total + wide(x)
     return result.type(total)
+
+
+def _variance(array: npt.NDArray[Any], root: bool) -> Any:
+    result = array.dtype if _is_floating(array.dtype) else np.dtype(np.float64)
+    wide = _wide(result).type
+    floats = array.astype(wide)
+    mean = wide(_sum(floats) / wide(floats.size))
+    squares = np.array([(x - mean) * (x - mean) for x in floats.flat], wide)
+    variance = wide(_sum(squares) / wide(floats.size))
+    return result.type(np.sqrt(variance) if root else variance)
 
 
 def _dot(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Any:

@@ -14,7 +14,8 @@ DTYPES = ("bool", "int8", "uint16", "int32", "int64", "float16", "float32", "flo
 OF_NUMBERS = [
     "np.prod(a[i])", "np.sum(a)", "np.sum(a[i:i + 2, 1:3])", "np.sum(a[i, ::-2])",
     "a[i].sum()", "np.any(a[i])", "a[i].all()", "np.argmax(a[i])", "a[i].argmin()",
-    "np.mean(a[i])", "np.linalg.norm(a[i])", "a.mean()", "np.sum(a[i] > 2)", "np.any(a[i] > 5)",
+    "np.mean(a[i])", "np.linalg.norm(a[i])", "a.mean()", "np.var(a[i])", "a[i].std()",
+    "np.sum(a[i] > 2)", "np.any(a[i] > 5)",
     "int(any(a[i] > 5))", "int(all(a[i] > 0))", "np.sum(t)", "np.max(u)", "u.argmin()",
 ]  # fmt: skip
 NOT_OF_BOOLS = [
@@ -49,9 +50,10 @@ def test_elements_are_combined_from_the_first_to_the_last(dtype: str) -> None:
     rng = np.random.default_rng(2)
     a, b = rng.standard_normal((5, 37)).astype(dtype), rng.standard_normal(37).astype(dtype)
     names = ["np.sum(a[i])", "a[i] @ b", "np.mean(a[i])", "np.prod(a[i])", "np.linalg.norm(a[i])"]
+    names += ["np.var(a[i])", "(a[i] * b).std()"]
     stores = [f"out[i, {k}] = {name}" for k, name in enumerate(names)]
-    run_both(define(kernel_text(*stores)), 5, a, b, np.zeros((5, 5), dtype))
-    out = np.zeros((5, 5), dtype)
+    run_both(define(kernel_text(*stores)), 5, a, b, np.zeros((5, 7), dtype))
+    out = np.zeros((5, 7), dtype)
     with fq.FusionQueue("reference") as queue:
         queue.submit(fq.kernel(define(kernel_text(*stores))), 5, a, b, out)
     wide = np.float32 if dtype == "float16" else np.dtype(dtype).type
