@@ -28,6 +28,7 @@ from fusionq.ir.nodes import (
     GroupCall,
     If,
     Kernel,
+    KernelParam,
     Persistent,
     Prefetch,
     Record,
@@ -264,7 +265,7 @@ class _Verifier(ExpressionVerifier):
                 self._fail(f"stage {number} has {len(stage.arguments)} arguments")
             for name, param in zip(stage.arguments, code.kernel.params, strict=True):
                 given = params.get(name)
-                if given is None or replace(param, name=name) != given:
+                if given is None or not _may_be_given(param, given):
                     self._fail(f"stage {number}: '{name}' is no argument for {param}")
                 if name in stmt.unwritten and param.name in stored[stage.code]:
                     self._fail(f"stage {number} writes '{name}', which no stage writes")
@@ -314,3 +315,15 @@ class _Verifier(ExpressionVerifier):
         if stmt.name not in self._variables:
             self._fail(f"'{stmt.name}' is assigned but not declared")
         self._typed(stmt.value, self._variables[stmt.name], f"the value of '{stmt.name}'")
+
+
+def _may_be_given(param: KernelParam, given: KernelParam) -> bool:
+    """Whether a stage's parameter may be one of its kernel: they are the same, but that more may be
+    known of the kernel's, sizes that are constants in all of it."""
+    if isinstance(param, ArrayParam) and isinstance(given, ArrayParam):
+        known = given.extents[len(given.extents) - len(param.extents) :]
+        if len(param.extents) <= len(given.extents) and param.extents == known:
+            param = replace(param, extents=given.extents)
+    elif isinstance(param, ScalarParam) and isinstance(given, ScalarParam):
+        param = replace(param, bounds=given.bounds)
+    return replace(param, name=given.name) == given

@@ -21,6 +21,7 @@ from fusionq.analysis.footprint import Footprint
 from fusionq.base.frozen import dataclass
 from fusionq.codegen.interior import MOST_NODES, Interior, nodes_of, parted_items
 from fusionq.codegen.row_loops import InnerRow, RowLoops, folded, lanes_of
+from fusionq.ir.conjunctions import conjunction
 from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import (
     ArrayDecl,
@@ -30,9 +31,12 @@ from fusionq.ir.nodes import (
     Binary,
     Call,
     Cast,
+    Compare,
     Const,
     Expr,
+    Extent,
     For,
+    If,
     ItemQuery,
     Kernel,
     Param,
@@ -40,8 +44,9 @@ from fusionq.ir.nodes import (
     Stmt,
     Var,
 )
+from fusionq.ir.parameters import SMALL
 from fusionq.ir.repeatable import is_repeatable
-from fusionq.ir.types import INT64, ScalarType
+from fusionq.ir.types import BOOL, INT64, ScalarType
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import (
     loaded_arrays,
@@ -57,8 +62,16 @@ from fusionq.passes.renamed_part import renamed_body, renamed_expr
 from fusionq.passes.share_local import share_local_arrays
 from fusionq.passes.shared_params import SharedParams
 from fusionq.passes.sliding_window import Window, ring_of, rows_of_step
-from fusionq.passes.sources import ParamSource
+from fusionq.passes.sources import ExtentSource, ParamSource, RangeSource
 from fusionq.passes.unused_params import drop_unused_params
+from fusionq.passes.whole_tiles import (
+    Box,
+    copies,
+    is_inside,
+    strongest,
+    unclamped,
+    whole_loops,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,20 +106,26 @@ def overlapped_tiles(
     line_bytes: int | None = None,
     steps: int = 1,
     streams: bool = False,
+    splits: bool = False,
 ) -> FusedKernel:
     """One kernel that does ``parts`` tile by tile in work-groups of ``local_range``.  Sources with
     equal ``identity`` have one value; ``is_alone``: whether no other view that the parts use shares
     memory with the array; ``type_of``: of a scalar; ``in_vectors``: whether the work-items of a
     group are lanes of a vector; ``line_bytes``: of cache lines, where rows are read ahead.  More
     ``steps`` than one: the tiles of a sliding window, which a work-group does one after the other
-    (``passes.sliding_window``).  ``streams``: rows are stored around the caches."""
+    (``passes.sliding_window``).  ``streams``: rows are stored around the caches.  ``splits``: tiles
+    of work-items that are threads have code of their own inside of all bounds
+    (``passes.whole_tiles``)."""
     names = FreshNames()
     params = SharedParams(identity, names)
-    merged = _Merged(name, local_range, is_alone, type_of, in_vectors, line_bytes, names, params)
+    merged = _Merged(
+        name, local_range, is_alone, type_of, in_vectors, line_bytes, names, params, splits
+    )
     if all(part.kernel.kernel.small_sizes for part in parts):
         merged.know_tile(parts[-1])
     if steps > 1:
         merged.slide(parts[-1], steps)
+    merged.whole_at = len(merged.body)
     for part in parts:
         merged.add(part, streams and part is parts[-1])
     return merged.kernel(parts)
@@ -122,6 +141,7 @@ class _Merged:
     line_bytes: int | None
     names: FreshNames
     params: SharedParams
+    splits: bool = False
     variables: list[tuple[str, ScalarType]] = field(default_factory=list)
     arrays: list[ArrayDecl] = field(default_factory=list)
     tiles: dict[int, str] = field(default_factory=dict)
@@ -133,6 +153,12 @@ class _Merged:
     """What a group does before the tiles of its window."""
     loaded: set[str] = field(default_factory=set)
     """The arrays that the inner parts of rows load from."""
+    whole: list[Expr] = field(default_factory=list)
+    """What holds for tiles that are inside of all bounds."""
+    is_whole: Var | None = None
+    """Whether all of that holds."""
+    whole_at: int = 0
+    """Where in the body that is found out."""
 
     def know_tile(self, last: TilePart) -> None:
         """Let the numbers of tiles be seen to be as small as those of the items, which are those of
@@ -161,6 +187,9 @@ class _Merged:
 
     def kernel(self, parts: Sequence[TilePart]) -> FusedKernel:
         """The kernel with all ``parts``, which were added."""
+        if self.is_whole is not None:
+            found = Assign(self.is_whole.name, conjunction(strongest(self.whole)))
+            self.body.insert(self.whole_at, found)
         body = self.body if self.window is None else [*self.before, self.window.loop(self.body)]
         kernel = Kernel(
             self.name,
@@ -234,7 +263,7 @@ class _Merged:
         if interior is not None:
             without = arrays_of(interior.body)
             edge = self._read_ahead(kernel, body, part, extents, own_names, without, True)
-        first, last = self._bounds(part, extents)
+        starts, names, first, last = self._bounds(part, extents)
         if not self.in_vectors or (interior is None and nodes > MOST_NODES):
             row = self._row(ids[-1], first[-1], last[-1], put(body), kernel.ndim)
         else:
@@ -260,7 +289,72 @@ class _Merged:
                 own_id = ItemQuery("local_id", len(self.local_range) - kernel.ndim + d)
                 start = Binary(INT64, "add", start, own_id)
             row = (For(ids[d].name, start, end, Const(INT64, lanes), tuple(row)),)
+        if self.splits:
+            inside = interior or Interior((), (), (), body)
+            row = self._split(
+                part, fused, inside, starts, names, extents, nodes, (renamed, scalars), row
+            )
         self.body += row
+
+    def _split(
+        self,
+        part: TilePart,
+        fused: FusedKernel,
+        interior: Interior,
+        starts: Sequence[Expr],
+        names: Sequence[Var],
+        extents: Sequence[Expr],
+        nodes: int,
+        own: tuple[Mapping[str, str], Mapping[str, Expr]],
+        general: tuple[Stmt, ...],
+    ) -> tuple[Stmt, ...]:
+        """The loops of ``part``, which is ``fused`` with elements in local memory, from ``starts``
+        on, which have ``names``: those of tiles that are inside of all bounds without conditions,
+        as all of their work-items are in the ``interior``; those of other tiles ``general``."""
+        renamed, scalars = own
+        ndim = len(starts)
+        ids = [ItemQuery("global_id", d) for d in range(ndim)]
+
+        def is_size(e: Expr) -> bool:
+            return fused.kernel.small_sizes and _is_size(e, fused.sources)
+
+        def named(e: Expr) -> Expr:
+            own_names = renamed, scalars, ids, self._tile
+            return rewrite(unclamped(e, is_size), lambda each: renamed_expr(each, *own_names))
+
+        lows, highs, where = (
+            tuple(map(named, each)) for each in (interior.lows, interior.highs, interior.where)
+        )
+        places = [
+            Box(start, length, lanes, self._lane(d, ndim) if lanes > 1 else None)
+            for d, (start, length, lanes) in enumerate(
+                zip(starts, part.items.extents, lanes_of(ndim, self.local_range), strict=True)
+            )
+        ]
+        asked = is_inside(replace(interior, lows=lows, highs=highs, where=where), places)
+        if asked is None or copies(places) * nodes > MOST_NODES:
+            return general
+        self.whole += asked
+        for box, extent in zip(places, extents, strict=True):
+            self.whole.append(Compare("ge", box.start, Const(INT64, 0)))
+            self.whole.append(Compare("lt", box.end, extent))
+        boxes = [replace(box, start=first) for box, first in zip(places, names, strict=True)]
+
+        def made(ids: Sequence[Expr]) -> tuple[Stmt, ...]:
+            return renamed_body(interior.body, renamed, scalars, ids, self._tile)
+
+        def variable(wanted: str) -> str:
+            return self._variable(wanted, INT64)
+
+        if self.is_whole is None:
+            self.is_whole = Var(BOOL, self._variable("is_whole", BOOL))
+        return (If(self.is_whole, whole_loops(boxes, made, self.names.fresh, variable), general),)
+
+    def _lane(self, dim: int, ndim: int) -> Expr:
+        """A work-item's number among those side by side in a dimension of ``ndim``."""
+        if ndim == 1 and len(self.local_range) > 1:
+            return ItemQuery("local_linear_id", 0)
+        return ItemQuery("local_id", len(self.local_range) - ndim + dim)
 
     def _read_ahead(
         self,
@@ -295,14 +389,23 @@ class _Merged:
         return ahead
 
     # -------------------------------------------------------------------------------- loops
-    def _bounds(self, part: TilePart, extents: Sequence[Expr]) -> tuple[list[Var], list[Var]]:
-        """Variables with the first and the last id of a part's items in each dimension."""
+    def _bounds(
+        self, part: TilePart, extents: Sequence[Expr]
+    ) -> tuple[list[Expr], list[Var], list[Var], list[Var]]:
+        """Where a part's items begin in each dimension, and variables with that where tiles
+        are split, and with the first and the last id of those that there are."""
+        starts: list[Expr] = []
+        names: list[Var] = []
         first: list[Var] = []
         last: list[Var] = []
         for d, (extent, length, base) in enumerate(
             zip(extents, part.items.extents, part.items.base, strict=True)
         ):
             start = affine_expression(base, self._tile, lambda s: self._size(part.symbols[s]))
+            starts.append(start)
+            if self.splits:
+                start = self._assigned(f"start_{d}", start)
+                names.append(start)
             done = start
             if d == 0 and self.window is not None and part.advance is not None:
                 done = self.window.first_new(start, length, part.advance)
@@ -310,7 +413,7 @@ class _Merged:
             end = Binary(INT64, "add", start, Const(INT64, length - 1))
             bound = Binary(INT64, "sub", extent, _ONE)
             last.append(self._assigned(f"last_{d}", _call("minimum", end, bound)))
-        return first, last
+        return starts, names, first, last
 
     def _row(
         self, item: Var, first: Expr, last: Expr, body: Sequence[Stmt], ndim: int
@@ -379,6 +482,20 @@ class _Merged:
 
 
 _ONE = Const(INT64, 1)
+
+
+def _is_size(expr: Expr, sources: Mapping[str, ParamSource]) -> bool:
+    """Whether it is made of extents and ranges of small sizes, and small constants."""
+    match expr:
+        case Extent():
+            return True
+        case Const(_, value):
+            return abs(int(value)) <= SMALL
+        case Param(_, name):
+            return isinstance(sources[name], RangeSource | ExtentSource)
+        case Binary(_, "add" | "sub", lhs, rhs):
+            return _is_size(lhs, sources) and _is_size(rhs, sources)
+    return False
 
 
 def _group(dim: int) -> Expr:

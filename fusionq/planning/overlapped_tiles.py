@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from math import prod
 
 from fusionq.analysis.aliasing import overlaps_itself
 from fusionq.analysis.dependence import PairScope
@@ -44,6 +45,11 @@ Producers = Mapping[int, tuple[int, ...]]
 """Submissions whose work is done by tiles, with the arguments that are their temporaries."""
 
 _BY_ITSELF = "a work-group computes the elements that it reads itself"
+
+SPLIT_ITEMS = 8
+"""Work-items of a launch for each thread that runs at once, from which on code of their own gains
+more for tiles than it takes to be fetched: on an H100 eight launches with four for each took 97 in
+place of 93 µs, with sixteen 111 in place of 149."""
 
 _COMPUTED_ANEW = "work-groups compute elements for their neighbours' tiles too"
 
@@ -258,7 +264,8 @@ class TiledStages:
         whole = self._boxes(stage, producers, found.tile)
         if isinstance(boxes, str) or isinstance(whole, str):
             return boxes if isinstance(boxes, str) else str(whole)
-        kernel = self._kernel(stage, producers, fused, boxes, found, streams)
+        many = is_split(found, extents, target)
+        kernel = self._kernel(stage, producers, fused, boxes, found, streams, many)
         if kernel.kernel.small_sizes:
             kernel = of_small_sizes(kernel)
         taken = sum(a.nbytes for a in kernel.kernel.arrays if a.space == "local")
@@ -344,9 +351,11 @@ class TiledStages:
         boxes: _Boxes,
         shape: TileShape,
         streams: bool,
+        many: bool,
     ) -> FusedKernel:
         """The kernel of the launch; ``fused``: of each producer, and of the consumers together;
-        ``streams``: it stores around the caches."""
+        ``streams``: it stores around the caches; ``many``: of its tiles, those inside of all bounds
+        have code of their own."""
         questions = self._questions
         place = questions.place
         elements = {place[at].group: box for at, box in boxes.elements.items()}
@@ -410,6 +419,7 @@ class TiledStages:
             self._target.cache_line_bytes,
             1 if shape.window is None else shape.tile[0] // shape.window,
             streams,
+            many,
         )
 
     def _headings(self, members: Sequence[int]) -> tuple[int, ...]:
@@ -440,6 +450,14 @@ def _headed(
 
     body = rewrite_body(fused.kernel.body, stmt=stmt)
     return FusedKernel(replace(fused.kernel, body=body), fused.sources, fused.views)
+
+
+def is_split(shape: TileShape, extents: tuple[int, ...], target: Target) -> bool:
+    """Whether tiles of ``extents`` that are inside of all bounds have code of their own: where
+    work-items are threads, and each of those that run at once does ``SPLIT_ITEMS`` or more."""
+    if _in_vectors(target) or shape.window is not None:
+        return False
+    return prod(extents) >= SPLIT_ITEMS * target.resident_workers * target.worker_size
 
 
 def _in_vectors(target: Target) -> bool:

@@ -20,10 +20,11 @@ from fusionq.codegen import queue_layout as q
 from fusionq.codegen.cuda.shared_memory import rings_of
 from fusionq.codegen.stage_tables import operands_of, table_words, words_before_waits
 from fusionq.codegen.streamed_loops import READY, Streams, streamed, streams_of
-from fusionq.ir.nodes import Binary, Const, Expr, Kernel, Load, Persistent, Var
+from fusionq.ir.nodes import ArrayParam, Binary, Const, Expr, Kernel, Load, Persistent, Var
 from fusionq.ir.types import BOOL, INT64
 from fusionq.ir.walk import rewrite_body
 from fusionq.megakernel.schedule import MOST_GROUPS, make_schedule
+from fusionq.profiling.instructions import lower_persistent
 from fusionq.report.model import ReportedTiledStage
 from fusionq.report.model import _streamed as _streamed_arrays
 from fusionq.report.text import _streamed as _streamed_text
@@ -228,6 +229,21 @@ def test_elements_that_are_no_neighbours_are_read_where_they_lie() -> None:
         twice(product)(queue, a[:, ::2], x, y)
 
     assert found(submit) is None
+
+
+def test_stages_record_where_sizes_are_constants() -> None:
+    """Of the kernel alone: its stages have them as parameters."""
+    kernel = products()
+    assert any(isinstance(p, ArrayParam) and p.extents for p in kernel.params)
+    lowered = lower_persistent(
+        kernel, body_of(kernel), instructions=True, occurrences=1, clock="clock",
+        target=TARGET,
+    )  # fmt: skip
+    fitted = replace(TARGET, worker_size=TARGET.streaming_lanes, resident_workers=132)
+    source = generated(lowered.kernel, "strict", fitted)
+    assert "record_rows" in source.text
+    for architecture in ARCHITECTURES:
+        assert cubin_of(lowered.kernel, source, "strict", architecture).resources.registers
 
 
 def test_rings_are_for_work_groups_of_one_size() -> None:
