@@ -19,7 +19,8 @@ from typing import TypeAlias
 import numpy as np
 
 from fusionq.frontend.elements import MOST_UNROLLED
-from fusionq.frontend.loops import Items, Loops
+from fusionq.frontend.iterables import Items
+from fusionq.frontend.loops import Loops
 from fusionq.frontend.scopes import assigned_names
 from fusionq.frontend.sequence_functions import with_items
 from fusionq.frontend.typing_rules import WEAK_BOOL
