@@ -217,6 +217,10 @@ ASSUMED: dict[str, Assumption] = {
         "(Zen 3) beside other work: 624 µs more than apart; not asked for on GPUs"
     ),
     "interior_speedup": Assumption(1.85, 1.0, _FITTED),
+    "whole_tile_speedup": Assumption(
+        1.0, 2.4, "3 and 5 points, 3 and 5 steps a launch, on an H100 2.1 to 2.8; not asked for on "
+        "CPUs"
+    ),
     "affinity_speedup": Assumption(1.55, 1.0, _FITTED),
     "saved_seconds": Assumption(
         1.5e-4, 1.5e-4, "0.1 to 0.3 s of planning and building on two cores of an EPYC, over 2,000 "

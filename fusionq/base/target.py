@@ -160,6 +160,8 @@ class Costs:
     registers for masks (``DeviceInfo.masks_vectors``)."""
     interior_speedup: float
     """How much faster the same accesses are in the inside of tiles, without masks."""
+    whole_tile_speedup: float
+    """The same of overlapped tiles whose work-items are threads: their loops are unrolled, too."""
     affinity_speedup: float
     """How much faster a stage is whose tiles each worker has written itself in the stage before."""
     saved_seconds: float

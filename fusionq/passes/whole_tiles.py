@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from fusionq.base.frozen import dataclass
-from fusionq.codegen.interior import Interior
+from fusionq.codegen.interior import MOST_NODES, Interior, nodes_of
 from fusionq.ir.comparisons import MIRRORED, NEGATED
 from fusionq.ir.nodes import (
     Assign,
@@ -33,6 +33,7 @@ from fusionq.ir.nodes import (
     For,
     If,
     ItemQuery,
+    Kernel,
     Logical,
     Stmt,
     Unary,
@@ -151,6 +152,14 @@ def _for_all(cond: Expr, boxes: Sequence[Box]) -> Expr | None:
         case "ne":
             return Logical("or", at("lt", end), at("gt", start))
     return None
+
+
+def may_be_whole(interior: Interior, kernel: Kernel) -> bool:
+    """Whether tiles of ``kernel`` that are in the ``interior`` have code of their own, however
+    large they are."""
+    boxes = [Box(Var(INT64, "start"), 1, 1, None)] * kernel.ndim
+    is_small = nodes_of(kernel.body) << kernel.ndim <= MOST_NODES
+    return is_small and is_inside(interior, boxes) is not None
 
 
 def strongest(conditions: Sequence[Expr]) -> list[Expr]:

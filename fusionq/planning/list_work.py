@@ -30,6 +30,7 @@ from fusionq.passes.sources import (
     QueueSource,
     RangeSource,
 )
+from fusionq.passes.whole_tiles import may_be_whole
 from fusionq.planning.cost import NOTHING, ListWork, StageWork, Work, chain_of
 from fusionq.planning.item_work import item_work
 from fusionq.planning.known_values import Sizes
@@ -217,10 +218,11 @@ def tiled_part(
     items: tuple[int, ...],
     target: Target,
     speedup: float | None,
+    whole: bool = False,
 ) -> TiledPart:
     """The part of a launch by overlapped tiles on ``target`` that ``fused`` is; ``speedup``: of
     accesses where most work-items have code without the conditions that hold inside; None where
-    they have not."""
+    they have not.  ``whole``: they have it in whole tiles."""
     kernel = fused.kernel
     sizes = stage_sizes(questions, fused, largest(questions.submissions, members))
     range_ = sizes.items
@@ -231,6 +233,8 @@ def tiled_part(
     }
     extents = tuple(named.get(n, Const(INT64, n)) for n in range_)
     interior = None if speedup is None else parted_items(kernel, extents)[1]
+    if interior is not None and whole and not may_be_whole(interior, kernel):
+        interior = None
     if speedup is None or interior is None:
         work = item_work(kernel, sizes, target)
         return TiledPart(members, items, work, operations(kernel, sizes))

@@ -247,9 +247,12 @@ class TiledStages:
         number = {s: n for n, s in enumerate((*producers, *stage.members))}
         members = [*((p,) for p in producers), stage.members]
         extents = tuple(global_range(submissions[largest(submissions, stage.members)]))
-        speedup = target.costs.interior_speedup if _in_vectors(target) else None
+        split = is_split(extents, target)
+        speedup: float | None = target.costs.interior_speedup
+        if not _in_vectors(target):
+            speedup = target.costs.whole_tile_speedup if split else None
         parts = [
-            tiled_part(questions, each, own, extents, target, speedup)
+            tiled_part(questions, each, own, extents, target, speedup, split)
             for each, own in zip(fused, members, strict=True)
         ]
         found = self._tile(stage, producers, parts, extents, _in_vectors(target))
@@ -264,7 +267,7 @@ class TiledStages:
         whole = self._boxes(stage, producers, found.tile)
         if isinstance(boxes, str) or isinstance(whole, str):
             return boxes if isinstance(boxes, str) else str(whole)
-        many = is_split(found, extents, target)
+        many = split and found.window is None
         kernel = self._kernel(stage, producers, fused, boxes, found, streams, many)
         if kernel.kernel.small_sizes:
             kernel = of_small_sizes(kernel)
@@ -452,10 +455,10 @@ def _headed(
     return FusedKernel(replace(fused.kernel, body=body), fused.sources, fused.views)
 
 
-def is_split(shape: TileShape, extents: tuple[int, ...], target: Target) -> bool:
+def is_split(extents: tuple[int, ...], target: Target) -> bool:
     """Whether tiles of ``extents`` that are inside of all bounds have code of their own: where
     work-items are threads, and each of those that run at once does ``SPLIT_ITEMS`` or more."""
-    if _in_vectors(target) or shape.window is not None:
+    if _in_vectors(target):
         return False
     return prod(extents) >= SPLIT_ITEMS * target.resident_workers * target.worker_size
 

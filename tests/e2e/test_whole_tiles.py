@@ -20,7 +20,6 @@ from fusionq.ir.walk import statements
 from fusionq.passes import overlapped_tiles
 from fusionq.planning import overlap
 from fusionq.planning.overlapped_tiles import is_split
-from fusionq.planning.tile_shape import TileShape
 from tests.e2e.test_overlapped_tiles import compared, cube, image, line, numbers, temporary, tiles
 from tests.unit.targets import REFERENCE
 
@@ -160,15 +159,12 @@ def test_few_tiles_have_one_code(queue: fq.FusionQueue) -> None:
 
 
 @pytest.mark.parametrize(
-    "side, window, lanes, expected",
-    [(32, None, 8, True), (31, None, 8, False), (32, 2, 8, False), (32, None, 32, False)],
+    "side, lanes, expected", [(32, 8, True), (31, 8, False), (32, 32, False)]
 )
-def test_which_tiles_are_split(
-    side: int, window: int | None, lanes: int, expected: bool
-) -> None:
-    """Of work-items that are threads, at once, of which each does some."""
+def test_which_tiles_are_split(side: int, lanes: int, expected: bool) -> None:
+    """Of work-items that are threads, of which each does some."""
     target = replace(REFERENCE, worker_size=32, sub_group_size=lanes, resident_workers=4)
-    assert is_split(TileShape((8, 16), (4, 8), window), (32, side), target) is expected
+    assert is_split((32, side), target) is expected
 
 
 def test_kernels_that_are_too_large_have_one_code(

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fusionq.base.span import Span
+from fusionq.execution.cost_measurement import _steps
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
@@ -26,6 +27,7 @@ from fusionq.ir.nodes import (
     Load,
     Logical,
     Param,
+    Persistent,
     ScalarParam,
     Select,
     Stmt,
@@ -226,3 +228,28 @@ def test_the_message_names_the_kernel_and_the_line() -> None:
     message = str(error.value)
     assert "kernel 'k'" in message
     assert "user.py:7: m[i] = x" in message
+
+
+def test_more_may_be_known_of_a_persistent_kernels_parameters_than_its_stages_ask_for() -> None:
+    """Sizes that are constants in all of it; not others than a stage has."""
+    kernel, _ = _steps()
+    array = next(p for p in kernel.params if isinstance(p, ArrayParam) and p.ndim == 1)
+    (body,) = kernel.body
+    assert isinstance(body, Persistent)
+
+    def knowing(extents: tuple[int, ...], of_stages: tuple[int, ...] = ()) -> Kernel:
+        params = tuple(replace(p, extents=extents) if p == array else p for p in kernel.params)
+        codes = []
+        for code in body.codes:
+            own = tuple(
+                replace(p, extents=of_stages) if isinstance(p, ArrayParam) else p
+                for p in code.kernel.params
+            )
+            codes.append(replace(code, kernel=replace(code.kernel, params=own)))
+        return replace(kernel, params=params, body=(replace(body, codes=tuple(codes)),))
+
+    assert any(array.name in stage.arguments for stage in body.stages)
+    verify(knowing((64,)))
+    for wrong in (knowing((), (64,)), knowing((32,), (64,))):
+        with pytest.raises(VerificationError, match="is no argument for"):
+            verify(wrong)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
 
 from fusionq.codegen.interior import Interior
 from fusionq.ir.nodes import (
+    ArrayParam,
     Assign,
     Binary,
     Call,
@@ -17,16 +19,19 @@ from fusionq.ir.nodes import (
     For,
     If,
     ItemQuery,
+    Kernel,
     Param,
     Stmt,
+    Store,
     Unary,
     Var,
 )
-from fusionq.ir.types import BOOL, INT64
+from fusionq.ir.types import BOOL, FLOAT32, INT64
 from fusionq.passes.whole_tiles import (
     Box,
     copies,
     is_inside,
+    may_be_whole,
     strongest,
     unclamped,
     whole_loops,
@@ -104,6 +109,15 @@ def test_there_is_no_telling(cond: Expr) -> None:
 def test_bounds_by_other_ids() -> None:
     inner = Interior((id_of(0),), (), (), ())
     assert is_inside(inner, (ROWS, COLUMNS)) is None
+
+
+def test_kernels_of_which_tiles_may_be_whole() -> None:
+    stored = Store("a", (id_of(0), id_of(1)), Const(FLOAT32, 1.0))
+    kernel = Kernel("k", 2, (ArrayParam("a", FLOAT32, 2),), (), (stored,))
+    plain = Interior((), (), (), kernel.body)
+    assert may_be_whole(plain, kernel)
+    assert not may_be_whole(replace(plain, where=(Compare("eq", id_of(0), N),)), kernel)
+    assert not may_be_whole(plain, replace(kernel, body=(stored,) * 40)), "it is too large"
 
 
 def test_the_strongest_of_each_kind_is_left() -> None:
