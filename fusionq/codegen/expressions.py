@@ -8,6 +8,7 @@ from math import frexp
 
 from fusionq.codegen.array_access import Memory
 from fusionq.codegen.dialect import Dialect
+from fusionq.codegen.eager_conditions import is_eager
 from fusionq.codegen.helpers import EXTREMA, Helpers, ring_type
 from fusionq.codegen.index_text import IndexText
 from fusionq.codegen.intervals import WITHIN_DOUBLE, Intervals
@@ -50,7 +51,17 @@ from fusionq.ir.nodes import (
 from fusionq.ir.range_guard import is_same_for_all
 from fusionq.ir.sums import may_be_sum
 from fusionq.ir.text import Text
-from fusionq.ir.types import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, UINT32, ScalarType
+from fusionq.ir.types import (
+    BFLOAT16,
+    BOOL,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    INT32,
+    INT64,
+    UINT32,
+    ScalarType,
+)
 from fusionq.ir.uniformity import is_uniform
 
 _POWERS_OF_2 = frozenset(1 << n for n in range(64))
@@ -218,6 +229,8 @@ class ExpressionPrinter:
             case Compare():
                 return self._comparison(expr)
             case Logical():
+                if self._dialect.unit.eager_conditions and is_eager(expr):
+                    return self._binary(Binary(BOOL, expr.op, expr.lhs, expr.rhs))
                 operator, precedence = _LOGICAL_OPERATORS[expr.op]
                 lhs, rhs = self._text(expr.lhs), self._text(expr.rhs)
                 return Text(f"{lhs.at(precedence)} {operator} {rhs.at(precedence)}", precedence)

@@ -20,10 +20,12 @@ from typing import NamedTuple
 
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import CODE_LIMITS
+from fusionq.codegen.eager_conditions import is_cheap
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.ir.comparisons import MIRRORED, NEGATED
 from fusionq.ir.interval_arithmetic import Interval, arithmetic, within
 from fusionq.ir.nodes import (
+    ArrayParam,
     Assign,
     Binary,
     Call,
@@ -31,6 +33,7 @@ from fusionq.ir.nodes import (
     CompareOp,
     Const,
     Expr,
+    Extent,
     For,
     If,
     ItemQuery,
@@ -102,14 +105,16 @@ def interior_of(
     asked: Collection[Expr] = (),
     nodes: int | None = None,
     keeps_rows: bool = False,
+    eager: bool = True,
 ) -> Interior | None:
     """The interior of the rows in which work-items do a kernel's body; None where no condition
     bounds it, or that has too many ``nodes`` (None: those of the body).  ``row``: variables that
     are the same for all of a row.  ``asked``: conditions that are, too, and hold in some rows only:
-    they stay, and where ``keeps_rows``, so do all of these."""
+    they stay, and where ``keeps_rows``, so do all of these.  ``eager``: a condition on memory is
+    computed without a branch before its loads, where these are inside of their arrays."""
     if (nodes_of(kernel.body) if nodes is None else nodes) > MOST_NODES:
         return None
-    found = _Decider(kernel, frozenset(row), frozenset(asked), keeps_rows)
+    found = _Decider(kernel, frozenset(row), frozenset(asked), keeps_rows, eager)
     inner = found.body(kernel.body)
     lows, highs, where = (tuple(dict.fromkeys(x)) for x in (found.lows, found.highs, found.where))
     decided = tuple(dict.fromkeys(found.decided))
@@ -177,13 +182,15 @@ class _Decider:
     row: frozenset[str]
     asked: frozenset[Expr]
     keeps_rows: bool
+    eager: bool
     lows: list[Expr] = field(default_factory=list)
     highs: list[Expr] = field(default_factory=list)
     where: list[Expr] = field(default_factory=list)
     decided: list[Compare] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """``row``, ``asked``, ``keeps_rows``: see ``interior_of``."""
+        """``row``, ``asked``, ``keeps_rows``, ``eager``: see ``interior_of``."""
+        self.arrays = {p.name for p in self.kernel.params if isinstance(p, ArrayParam)}
         self.last = self.kernel.ndim - 1
         every = list(statements(self.kernel.body))
         times = Counter(assigned_variable(s) for s in every)
@@ -201,6 +208,12 @@ class _Decider:
                     for e in used
                 ):
                     self.values[s.name] = value
+        self.loaded: dict[str, Expr] = {}
+        for s in every:
+            if isinstance(s, Assign) and times[s.name] == 1:
+                loads = filter(self._is_of_array, subexpressions(s.value))
+                if (load := next(loads, None)) is not None:
+                    self.loaded[s.name] = load
 
     def _known(self, expr: Expr) -> Expr:
         """``expr`` with the values of variables that have but one."""
@@ -218,6 +231,8 @@ class _Decider:
                 cond = self._decided(stmt.cond, bigger)
                 if isinstance(cond, Const):
                     return self.body(stmt.then if cond.value else stmt.orelse)
+                if self.eager and isinstance(cond, Logical):
+                    cond = self._computed_whole(cond)
                 then, orelse = self.body(stmt.then), self.body(stmt.orelse)
                 return (replace(stmt, cond=cond, then=then, orelse=orelse),)
             case For():
@@ -273,6 +288,9 @@ class _Decider:
                 cond = self._decided(expr.cond, True)
                 if isinstance(cond, Const):
                     return self._expr(expr.then if cond.value else expr.orelse)
+                expr = replace(expr, cond=cond)
+            case Logical() if self.eager:
+                return self._computed_whole(expr)
             case Call(type, "minimum" | "pymin" | "maximum" | "pymax", args) if type == INT64:
                 a, b = map(self._expr, args)  # the lesser of what is the greater
                 op: CompareOp = "le" if expr.function in ("minimum", "pymin") else "ge"
@@ -287,6 +305,62 @@ class _Decider:
         return map_operands(expr, self._expr)
 
     # ------------------------------------------------------------------------ conditions
+    def _computed_whole(self, cond: Logical) -> Expr:
+        """``cond`` without branches before loads that are inside of their arrays in the interior:
+        see ``eager_conditions``."""
+        lhs, rhs = self._expr(cond.lhs), self._expr(cond.rhs)
+        loads = [e for e in subexpressions(rhs) if isinstance(e, Load)]
+        if loads and is_cheap(rhs) and self._is_of_memory(lhs) and self._are_inside(loads):
+            return Binary(BOOL, cond.op, lhs, rhs)
+        return replace(cond, lhs=lhs, rhs=rhs)
+
+    def _is_of_memory(self, cond: Expr) -> bool:
+        """Whether memory says what ``cond`` is, so that what is read behind it counts as read by
+        all work-items: tables of constants, which analysis knows, do not."""
+        match cond:
+            case Logical() | Binary(op="and" | "or"):
+                return self._is_of_memory(cond.lhs) and self._is_of_memory(cond.rhs)
+            case Unary(op="not"):
+                return self._is_of_memory(cond.operand)
+        return any(map(self._is_of_array, subexpressions(rewrite(cond, self._loaded))))
+
+    def _is_of_array(self, expr: Expr) -> bool:
+        return isinstance(expr, Load) and expr.array in self.arrays
+
+    def _loaded(self, expr: Expr) -> Expr:
+        """A load instead of a variable that has but one value, of memory."""
+        if isinstance(expr, Var) and expr.name in self.loaded:
+            return self.loaded[expr.name]
+        return expr
+
+    def _are_inside(self, loads: Sequence[Load]) -> bool:
+        """Bound the interior so that all of ``loads`` are inside of their arrays; by none of them
+        unless by all."""
+        before = len(self.lows), len(self.highs), len(self.where)
+        decided = len(self.decided)
+        found = all(map(self._is_inside, loads))
+        del self.decided[decided:]  # no conditions of the kernel's
+        if not found:
+            del self.lows[before[0] :], self.highs[before[1] :], self.where[before[2] :]
+        return found
+
+    def _is_inside(self, load: Load) -> bool:
+        if load.array not in self.arrays:
+            return False
+        for dim, index in enumerate(load.indices):
+            inside = (
+                Compare("ge", index, Const(INT64, 0)),
+                Compare("lt", index, Extent(load.array, dim)),
+            )
+            if self._offset(index) is not None:
+                if not self._all_bounded(inside):
+                    return False
+            elif index.type == INT64 and self._uniform(index):
+                self.where += [replace(c, lhs=self._known(index)) for c in inside]
+            else:
+                return False
+        return True
+
     def _decided(self, cond: Expr, bigger: bool) -> Expr:
         """``cond``, or what is left of it where the rest is as it is for most work-items."""
         known = self._known(cond)

@@ -83,7 +83,7 @@ def with_neighbours(kernel: Kernel, body: Body, nbytes: int) -> Neighbours | Non
 
     before, middle, behind = _with_records(rewrite_body(guard.guard.then, there))
     every = flatten_blocks(middle)
-    interior = interior_of(replace(kernel, body=every)) or Interior((), (), (), every)
+    interior = interior_of(replace(kernel, body=every), eager=False) or Interior((), (), (), every)
     inner = interior.body
     arrays = accessed_by_rows(kernel, inner, last)
     if not arrays:

@@ -110,6 +110,7 @@ class CudaUnit:
         return []  # the compiler keeps the order of floating operations
 
     packs_arguments = False  # a launch takes the addresses of all
+    eager_conditions = False  # predicates
 
     loads_together = True
 

@@ -68,6 +68,9 @@ class TranslationUnit(Protocol):
     packs_arguments: bool
     """Whether kernels take their arguments as one structure: see ``packed_arguments``."""
 
+    eager_conditions: bool
+    """Whether compilers make branches of ``&&`` and ``||``: see ``eager_conditions``."""
+
     loads_together: bool
     """Whether loops of work-groups load for several iterations at once: see ``loads_together``."""
 

@@ -22,6 +22,7 @@ class OpenCLUnit:
         # dpctl and the runtimes below it take 0.9 µs for each argument of a launch.
         self.packs_arguments = packs_arguments
 
+    eager_conditions = True
     kernel_qualifier = KERNEL_QUALIFIER
     function_qualifier = "static inline"
 

@@ -27,7 +27,7 @@ __kernel void branches(
     const long i = (long)get_global_id(0);
     if (i < n) {
         const double x = a[i];
-        const bool near = x < 1.0 || flags[i] != 0 && !isnan(x);
+        const bool near = x < 1.0 || (flags[i] != 0) & !isnan(x);
         double y;
         if (near) {
             y = x < 0.0 ? -1.0 : x > 0.0 ? 1.0 : 0.0;

@@ -166,6 +166,7 @@ class _Unit:
         return []
 
     packs_arguments = False
+    eager_conditions = False
     loads_together = False
 
     def vector_step(self, target, other, symbol, type, lanes, define):

@@ -53,6 +53,7 @@ class MarkerUnit:
         return ["#LOOP_IN_ORDER"]
 
     packs_arguments = False
+    eager_conditions = False
     loads_together = False
 
     def vector_step(self, target, other, symbol, type, lanes, define):

@@ -114,9 +114,20 @@ def test_parentheses_follow_c():
     assert printed(negated, **types) == "-(-a)"
     either = Logical("or", Compare("lt", a, b), Compare("lt", b, c))
     both = Logical("and", either, Compare("lt", a, c))
-    assert printed(both, **types) == "(a < b || b < c) && a < c"
+    assert printed(both, **types) == "((a < b) | (b < c)) & (a < c)"
     nested = Select(FLOAT32, both, Select(FLOAT32, either, a, b), c)
-    assert printed(nested, **types) == ("(a < b || b < c) && a < c ? (a < b || b < c ? a : b) : c")
+    assert printed(nested, **types) == (
+        "((a < b) | (b < c)) & (a < c) ? ((a < b) | (b < c) ? a : b) : c"
+    )
+
+
+def test_conditions_on_ids_keep_their_branches():
+    """Compilers look for bounds of ids in ``&&``."""
+    a, b, c = params(INT64, "a", "b", "c")
+    types = {"a": INT64, "b": INT64, "c": INT64}
+    either = Logical("or", Compare("lt", a, b), Compare("lt", b, c))
+    both = Logical("and", either, Compare("lt", a, c))
+    assert printed(both, **types) == "(a < b || b < c) && a < c"
 
 
 def test_products_of_sums_are_not_distributed():
