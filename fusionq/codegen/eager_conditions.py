@@ -4,9 +4,10 @@
 
 Compilers for CPUs make a branch of ``&&``, so that what is behind it is done under masks: elements
 of one or two bytes, of which AVX2 has no masked loads and stores, one by one.  Legal where the
-right operand has no load, or its loads are certainly inside of their arrays (``interior``): nothing
-else that an expression does shows.  Conditions on 64-bit integers, which ids are, bound loops over
-work-items, and compilers look for them as they are.
+right operand has no load, or its loads are certainly inside of their arrays (``interior``), and
+reads no variable that has no value where the left one decides (``scoping.read_unassigned``):
+nothing else that an expression does shows.  Conditions on 64-bit integers, which ids are, bound
+loops over work-items, and compilers look for them as they are.
 
 Source: LLVM, SimplifyCFG (speculative execution); Muchnick, Advanced Compiler Design (1997), 18.11.
 """
@@ -14,7 +15,7 @@ Source: LLVM, SimplifyCFG (speculative execution); Muchnick, Advanced Compiler D
 from __future__ import annotations
 
 from fusionq.ir.functions import FLOAT_FUNCTIONS
-from fusionq.ir.nodes import Binary, Call, Compare, Expr, Load, Logical
+from fusionq.ir.nodes import Binary, Call, Compare, Expr, Load, Logical, Var
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import subexpressions
 
@@ -22,20 +23,24 @@ MOST_NODES = 24
 """Expressions of a right operand that takes no longer than a branch."""
 
 
-def is_eager(condition: Logical) -> bool:
-    """Whether ``condition`` is computed whole, without a load that was not there."""
+def is_eager(condition: Logical, unassigned: frozenset[str]) -> bool:
+    """Whether ``condition`` is computed whole, without a load that was not there, or a variable
+    that is ``unassigned`` where the left operand decides."""
     right = list(subexpressions(condition.rhs))
     return (
-        is_cheap(condition.rhs)
+        is_cheap(condition.rhs, unassigned)
         and not any(isinstance(e, Load) for e in right)
         and not _bounds(condition.lhs)
         and not _bounds(condition.rhs)
     )
 
 
-def is_cheap(expr: Expr) -> bool:
-    """Whether ``expr`` takes no longer than a branch, beside its loads."""
+def is_cheap(expr: Expr, unassigned: frozenset[str]) -> bool:
+    """Whether ``expr`` takes no longer than a branch, beside its loads, and reads no variable that
+    is ``unassigned`` on some paths."""
     parts = list(subexpressions(expr))
+    if any(isinstance(e, Var) and e.name in unassigned for e in parts):
+        return False
     return len(parts) <= MOST_NODES and not any(map(_takes_long, parts))
 
 

@@ -103,10 +103,13 @@ class ExpressionPrinter:
         beside_barriers: bool = False,
         uniform: frozenset[str] = frozenset(),
         sums: frozenset[str] = frozenset(),
+        unassigned: frozenset[str] = frozenset(),
     ) -> None:
         """``given``: where 32 bits hold the number of any element, the variables whose values come
         from memory.  ``beside_barriers``: in a kernel over a range that has barriers.
-        ``uniform``: see ``ir.uniformity``.  ``sums``: see ``ir.sums.places_of_sums``."""
+        ``uniform``: see ``ir.uniformity``.  ``sums``: see ``ir.sums.places_of_sums``.
+        ``unassigned``: see ``scoping.read_unassigned``."""
+        self._unassigned = unassigned
         self._uniform = uniform
         self._sums = sums
         self.hides = False
@@ -229,7 +232,7 @@ class ExpressionPrinter:
             case Compare():
                 return self._comparison(expr)
             case Logical():
-                if self._dialect.unit.eager_conditions and is_eager(expr):
+                if self._dialect.unit.eager_conditions and is_eager(expr, self._unassigned):
                     return self._binary(Binary(BOOL, expr.op, expr.lhs, expr.rhs))
                 operator, precedence = _LOGICAL_OPERATORS[expr.op]
                 lhs, rhs = self._text(expr.lhs), self._text(expr.rhs)

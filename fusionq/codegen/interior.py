@@ -21,7 +21,7 @@ from typing import NamedTuple
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.eager_conditions import is_cheap
-from fusionq.codegen.scoping import Body, flatten_blocks
+from fusionq.codegen.scoping import Body, flatten_blocks, read_unassigned
 from fusionq.ir.comparisons import MIRRORED, NEGATED
 from fusionq.ir.interval_arithmetic import Interval, arithmetic, within
 from fusionq.ir.nodes import (
@@ -190,6 +190,7 @@ class _Decider:
 
     def __post_init__(self) -> None:
         """``row``, ``asked``, ``keeps_rows``, ``eager``: see ``interior_of``."""
+        self.unassigned = read_unassigned([self.kernel.body])
         self.arrays = {p.name for p in self.kernel.params if isinstance(p, ArrayParam)}
         self.last = self.kernel.ndim - 1
         every = list(statements(self.kernel.body))
@@ -310,7 +311,8 @@ class _Decider:
         see ``eager_conditions``."""
         lhs, rhs = self._expr(cond.lhs), self._expr(cond.rhs)
         loads = [e for e in subexpressions(rhs) if isinstance(e, Load)]
-        if loads and is_cheap(rhs) and self._is_of_memory(lhs) and self._are_inside(loads):
+        takes_long = not is_cheap(rhs, self.unassigned)
+        if loads and not takes_long and self._is_of_memory(lhs) and self._are_inside(loads):
             return Binary(BOOL, cond.op, lhs, rhs)
         return replace(cond, lhs=lhs, rhs=rhs)
 

@@ -20,7 +20,7 @@ from fusionq.codegen.loads_ahead import keeps_loads
 from fusionq.codegen.local_places import local_places
 from fusionq.codegen.names import Names
 from fusionq.codegen.narrow_indices import narrowed
-from fusionq.codegen.scoping import Body
+from fusionq.codegen.scoping import Body, read_unassigned
 from fusionq.codegen.statements import Around, StatementPrinter
 from fusionq.codegen.stored_arrays import surely_stored
 from fusionq.codegen.streaming_text import StreamingText
@@ -104,6 +104,7 @@ def statement_lines(
         dialect, names, memory, helpers, intervals, given, has_barrier(kernel.body),
         uniform_variables(s for body in bodies for s in body),
         places_of_sums(s for body in bodies for s in body),
+        read_unassigned(bodies),
     )  # fmt: skip
     groups = GroupStatementPrinter(
         dialect, expressions, names, helpers, memory, kernel,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from fusionq.ir.nodes import (
     Assign,
@@ -14,6 +14,7 @@ from fusionq.ir.nodes import (
     For,
     GroupCall,
     If,
+    Logical,
     Stmt,
     Var,
     While,
@@ -94,6 +95,24 @@ def assigned_before_read(body: Body, name: str, assigned: bool) -> tuple[bool, b
                 if not assigned_before_read(stmt.body, name, assigned)[0]:
                     return False, False
     return True, assigned
+
+
+def read_unassigned(bodies: Sequence[Body]) -> frozenset[str]:
+    """The variables that a right operand of ``and`` or ``or`` reads where nothing says that they
+    are assigned, but perhaps the left one: a path that does not get there has none."""
+    behind = {
+        e.name
+        for body in bodies
+        for cond in expressions(body)
+        if isinstance(cond, Logical)
+        for e in subexpressions(cond.rhs)
+        if isinstance(e, Var)
+    }
+    return frozenset(
+        name
+        for name in behind
+        if not all(assigned_before_read(body, name, False)[0] for body in bodies)
+    )
 
 
 def declarations(body: Body, names: Iterable[str]) -> dict[int, list[str]]:

@@ -8,13 +8,16 @@ import pytest
 import fusionq as fq
 from fusionq.codegen.eager_conditions import MOST_NODES, is_eager
 from fusionq.codegen.interior import Interior, interior_of
+from fusionq.codegen.scoping import read_unassigned
 from fusionq.ir.nodes import (
+    Assign,
     Binary,
     Call,
     Compare,
     Const,
     Expr,
     Extent,
+    If,
     ItemQuery,
     Load,
     Logical,
@@ -28,13 +31,14 @@ A = np.zeros((9, 4096), np.uint8)
 TABLE = (0, 1, 0)
 X, Y = Var(FLOAT32, "x"), Var(FLOAT32, "y")
 ABOVE = Compare("gt", X, Y)
+NONE: frozenset[str] = frozenset()
 
 
 def test_comparisons_of_numbers() -> None:
-    assert is_eager(Logical("and", ABOVE, ABOVE))
-    assert is_eager(Logical("or", Logical("and", ABOVE, ABOVE), ABOVE))
+    assert is_eager(Logical("and", ABOVE, ABOVE), NONE)
+    assert is_eager(Logical("or", Logical("and", ABOVE, ABOVE), ABOVE), NONE)
     k = Var(INT32, "k")
-    assert is_eager(Logical("and", Compare("lt", k, k), ABOVE))
+    assert is_eager(Logical("and", Compare("lt", k, k), ABOVE), NONE)
 
 
 @pytest.mark.parametrize(
@@ -48,14 +52,14 @@ def test_comparisons_of_numbers() -> None:
 )
 def test_what_stays_behind_its_branch(right: Expr) -> None:
     """A load, which may be outside; what takes long; and bounds of ids."""
-    assert not is_eager(Logical("and", ABOVE, right))
+    assert not is_eager(Logical("and", ABOVE, right), NONE)
 
 
 def test_long_operands_stay_behind_their_branch() -> None:
     long: Expr = X
     for _ in range(MOST_NODES):
         long = Binary(FLOAT32, "add", long, Y)
-    assert not is_eager(Logical("and", ABOVE, Compare("gt", long, X)))
+    assert not is_eager(Logical("and", ABOVE, Compare("gt", long, X)), NONE)
 
 
 @fq.kernel
@@ -137,3 +141,31 @@ def test_loads_that_may_not_be_made(kernel) -> None:
 
 def test_languages_with_predicates_have_their_branches() -> None:
     assert interior(nested, eager=False) is None
+
+
+def test_a_variable_that_the_left_operand_may_leave_unassigned() -> None:
+    """``x`` has a value where ``inside`` holds only."""
+    inside, x = Var(BOOL, "inside"), Var(FLOAT32, "x")
+    cond = Logical("and", inside, Compare("gt", x, Const(FLOAT32, np.float32(2))))
+    first = Assign("inside", Compare("gt", Y, Const(FLOAT32, np.float32(0))))
+    guarded = (first, If(inside, (Assign("x", Y),), ()), If(cond, (), ()))
+    everywhere = (first, Assign("x", Y), If(cond, (), ()))
+    assert read_unassigned([guarded]) == {"x"} and read_unassigned([everywhere]) == NONE
+    assert not is_eager(cond, read_unassigned([guarded]))
+    assert is_eager(cond, read_unassigned([everywhere]))
+
+
+@fq.kernel
+def squares_of_some(item: fq.Item, a, out):  # type: ignore[no-untyped-def]  # kernel language
+    i = item.get_id(0)
+    inside = a[i] > 1
+    if inside:
+        x = a[i] * a[i]
+    if inside and x > 20:
+        out[i] = x
+
+
+def test_the_source_keeps_its_branch_there() -> None:
+    with fq.FusionQueue() as queue, fq.fusion(queue) as f:
+        queue.submit(squares_of_some, 99, np.ones(99, np.float32), fq.Buffer(99, np.float32))
+    assert "inside && x > 20.0f" in f.report.device_source
