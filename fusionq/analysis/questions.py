@@ -474,6 +474,7 @@ def _kind_of(argument: Argument) -> tuple[Hashable, ...] | None:
                 argument.shape,
                 len(argument.shape),
                 argument.strides,
+                argument.alignment,
                 argument.buffer_flag,
                 argument.access_flag,
                 argument.internal,

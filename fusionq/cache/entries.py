@@ -11,7 +11,6 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from fusionq.analysis.kernel_facts import KernelFacts
@@ -23,6 +22,7 @@ from fusionq.base.frozen import dataclass
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import FloatMode, Target
 from fusionq.cache.disk import disk_store
+from fusionq.cache.kept_plan import KeptPlan, kept_plan, plan_of
 from fusionq.cache.keys import digest
 from fusionq.cache.list_keys import structure_digest
 from fusionq.cache.relocation import Place, absolute, relative
@@ -102,7 +102,7 @@ def kept_plans(
         data = absolute(unpacked(json.loads(contents)), _functions(submissions))
         if type(data) is not list:
             raise MalformedData("a list of plans is expected")
-        found = tuple(decode(Plan, plan) for plan in data)
+        found = tuple(plan_of(decode(KeptPlan, plan)) for plan in data)
         for plan in found:
             check_plan(plan, submissions)
         return found
@@ -117,10 +117,10 @@ def keep_plans(
     target: Target,
 ) -> None:
     """Remember ``plans``, the latest first."""
-    kept = [replace(plan, timings={}) for plan in plans[:MOST_VARIANTS]]
 
     def contents() -> bytes:
-        data = relative([encode(plan) for plan in kept], _functions(submissions))
+        kept = [encode(kept_plan(plan)) for plan in plans[:MOST_VARIANTS]]
+        data = relative(kept, _functions(submissions))
         return json.dumps(packed(data)).encode()
 
     _write(_structure("plan", submissions, options, target), "plan", contents)

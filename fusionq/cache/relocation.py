@@ -95,7 +95,10 @@ def _mapped(
                 if len(data) == 4
                 and data[0] == "Span"
                 and [type(item) for item in data[1:]] == [str, int, str]
-                else [_mapped(item, text, span, known) for item in data]
+                else [
+                    item if type(item) is int else _mapped(item, text, span, known)
+                    for item in data
+                ]
             )
         return known[id(data)]
     if isinstance(data, dict):

@@ -38,7 +38,7 @@ def _encoded(value: object, known: dict[int, Any]) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, tuple):
-        return [_encoded(item, known) for item in value]
+        return [item if type(item) is int else _encoded(item, known) for item in value]
     if isinstance(value, frozenset):
         return sorted((_encoded(item, known) for item in value), key=repr)
     if isinstance(value, dict):

@@ -18,6 +18,8 @@ _REFERENCE = "\0="
 _LONG = 24
 """Characters of a text that is worth a reference."""
 
+_WITH_PARTS = frozenset({list, dict})
+
 
 def packed(data: Any) -> Any:
     """``data`` with its shared parts in a table."""
@@ -38,7 +40,7 @@ def packed(data: Any) -> Any:
 
     def inside(part: Any) -> Any:
         if isinstance(part, list):
-            return [written(item) for item in part]
+            return [written(item) if _may_be_shared(item) else item for item in part]
         if isinstance(part, dict):
             return {name: written(item) for name, item in part.items()}
         return part
@@ -61,7 +63,7 @@ def unpacked(contents: Any) -> Any:
         if type(part) is list:
             if len(part) == 2 and part[0] == _REFERENCE:
                 return shared(part[1])
-            return [read(item) for item in part]
+            return [read(item) if type(item) in _WITH_PARTS else item for item in part]
         if type(part) is dict:
             return {name: read(item) for name, item in part.items()}
         return part
@@ -88,10 +90,16 @@ def _count(part: Any, counts: Counter[int | str]) -> None:
             return
     if isinstance(part, list):
         for item in part:
-            _count(item, counts)
+            if _may_be_shared(item):
+                _count(item, counts)
     elif isinstance(part, dict):
         for item in part.values():
             _count(item, counts)
+
+
+def _may_be_shared(part: Any) -> bool:
+    """Whether it, or what it consists of, may be written once: not numbers, which are most."""
+    return type(part) in _WITH_PARTS or (type(part) is str and len(part) >= _LONG)
 
 
 def _key(part: Any) -> int | str | None:

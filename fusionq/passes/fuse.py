@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from fusionq.analysis.aliasing import has_unit_stride, is_contiguous, overlaps_itself
 from fusionq.analysis.item_space import ItemSpace, global_range, local_range
@@ -48,6 +49,28 @@ from fusionq.ir.walk import renamed_statement, rewrite_body, statements
 from fusionq.passes.guard import guarded
 from fusionq.passes.labels import label
 from fusionq.passes.sources import ArgumentSource, ParamSource, RangeSource
+
+
+class ArrayFacts(NamedTuple):
+    """What a fused kernel has as constants of an array that it is given."""
+
+    contiguous: bool
+    unit_stride: bool
+    overlaps_itself: bool
+    alignment: int | None
+    extents: tuple[int, ...]
+    """The last ones (``small_extents``)."""
+
+
+def array_facts(array: ArrayArgument) -> ArrayFacts:
+    """Those of ``array``."""
+    return ArrayFacts(
+        is_contiguous(array),
+        has_unit_stride(array),
+        overlaps_itself(array),
+        array.alignment,
+        small_extents(array),
+    )
 
 
 @dataclass
@@ -150,21 +173,22 @@ class _Fuser:
             argument = self.analysis.submissions[s].arguments[k]
             assert isinstance(argument, ArrayArgument)
             name = self.views[key] = self.names.fresh(param.name)
-            alone = len(self.views_of[place.group]) == 1 and not overlaps_itself(argument)
+            facts = array_facts(argument)
+            alone = len(self.views_of[place.group]) == 1 and not facts.overlaps_itself
             self.params.append(
                 replace(
                     param,
                     name=name,
-                    contiguous=is_contiguous(argument),
-                    unit_stride=has_unit_stride(argument),
+                    contiguous=facts.contiguous,
+                    unit_stride=facts.unit_stride,
                     restrict=alone,
-                    alignment=argument.alignment,
-                    extents=(known := small_extents(argument)),
+                    alignment=facts.alignment,
+                    extents=facts.extents,
                 )
             )
             self.sources[name] = ArgumentSource(s, k)
-            first = len(argument.shape) - len(known)
-            self.extents |= {(name, first + n): value for n, value in enumerate(known)}
+            first = len(argument.shape) - len(facts.extents)
+            self.extents |= {(name, first + n): value for n, value in enumerate(facts.extents)}
         return self.views[key]
 
     def _extent(self, value: int, s: int, dim: int) -> Param:

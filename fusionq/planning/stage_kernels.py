@@ -21,7 +21,7 @@ from fusionq.ir.nodes import SMALL, ArrayParam, Barrier, Kernel, KernelParam, Sc
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import stored_arrays
 from fusionq.language.ranges import Range
-from fusionq.passes.fuse import FusedKernel
+from fusionq.passes.fuse import FusedKernel, array_facts
 from fusionq.passes.pipeline import fused_kernel
 from fusionq.passes.side_by_side import SidePart, put_kernels_side_by_side
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
@@ -88,8 +88,16 @@ class StageKernels:
             for m in moved
         )
         unwritten = self._unwritten(members)
+        submissions = self._questions.submissions
+        arrays = tuple(
+            array_facts(argument)
+            for s in members
+            for argument in submissions[s].arguments
+            if isinstance(argument, ArrayArgument)
+        )
         question = (
             "kernel",
+            arrays,
             unwritten,
             stage.space,
             barriers,
@@ -117,7 +125,9 @@ class StageKernels:
                 made = with_stored_by_one(made, analysis, stage.space.mode)
             return of_small_sizes(made) if self._small else made
 
-        fused = self._questions.ask(members, question, answer)
+        # Of one submission's sizes its kernel has which are equal, and what arrays it is given.
+        of_sizes = len(members) > 1 or stage.space.local_range is not None or bool(views)
+        fused = self._questions.ask(members, question, answer, other_sizes=not of_sizes)
         sources = {name: of_members(source, members) for name, source in fused.sources.items()}
         return FusedKernel(fused.kernel, sources, fused.views)
 
