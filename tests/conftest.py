@@ -89,6 +89,7 @@ COMPILED_QUICKLY = (
 """Tests of what happens on the host, or of which element a kernel reads and writes: on the SYCL
 device their programs are compiled without optimisation, but in the profile ``nightly``."""
 COMPUTED_ALIKE = (
+    "conformance/test_array_functions.py",
     "conformance/test_bfloat16.py",
     "conformance/test_compare_exchange.py",
     "conformance/test_group_functions.py",

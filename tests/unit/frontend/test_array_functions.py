@@ -204,30 +204,3 @@ def test_sorted(count: int, reverse: str) -> None:
 def test_sorted_of_what_has_items(line: str) -> None:
     a = np.random.default_rng(1).integers(0, 7, (4, 4)).astype(np.float32)
     run_both(define(kernel_text(line, "out[i] = t[1]")), 4, a, a[0].copy(), np.zeros(4))
-
-
-@fq.kernel
-def of_all(item: fq.Item, a, b, out):
-    i = item[0]
-    t = np.zeros(3, a.dtype)
-    t[:] = a[i, ::-1][:3]
-    s = sorted((a[i, 0], a[i, 1], a[i, 2], a[i, 3]))
-    out[i, 0] = a[i] @ b
-    out[i, 1] = np.sum(a[i] * b - 1) + t.sum() + s[1]
-    out[i, 2] = (a[i] - b).max() * np.mean(a[i])
-    out[i, 3] = np.argmax(a[i]) + 10 * a[i].argmin() + (100 if i in range(3, 40, 2) else 0)
-    out[i, 4] = np.linalg.norm(a[i, 1:]) + np.prod(a[i])
-
-
-@pytest.mark.parametrize("columns", [4, 5, 37])
-def test_devices_agree(columns: int) -> None:
-    rng = np.random.default_rng(5)
-    a = rng.standard_normal((50, columns)).astype(np.float32)
-    b = rng.standard_normal(columns).astype(np.float32)
-    outputs = []
-    for queue in (fq.FusionQueue("reference"), fq.FusionQueue()):
-        with queue:
-            out = fq.Buffer(np.zeros((50, 5), np.float32))
-            queue.submit(of_all, 50, fq.Buffer(a), fq.Buffer(b), out)
-            outputs.append(out.numpy().tobytes())
-    assert outputs[0] == outputs[1]
