@@ -458,6 +458,8 @@ class ExpressionPrinter:
         if source.is_float and not target.is_float:
             cast = self._helpers.saturating_cast(target, source)
             return Text(f"{cast}({operand.text})", PRIMARY)
+        if source.is_float and (narrow := self._helpers.narrowed_float(target, source)) is not None:
+            return Text(f"{narrow}({operand.text})", PRIMARY)
         if source.is_integer and source.bits == 64 and target.is_float:
             within_double = self._is_within_double(expr.operand)
             name = self._helpers.float_of_integer(target, source, within_double)

@@ -208,6 +208,15 @@ class Helpers(HelperFunctions):
         name = f"{PREFIX}{suffix(target)}_of_{_short(within_double)}{suffix(source)}"
         return self._made(name, lambda: self._function(name, target, source, ("a",), body))
 
+    def narrowed_float(self, target: ScalarType, source: ScalarType) -> str | None:
+        """The name of the function that converts a float to a smaller type, where the dialect has
+        one better than C's cast."""
+        body = self._dialect.scalars.narrowed_float(target, source)
+        if body is None:
+            return None
+        name = f"{PREFIX}{suffix(target)}_of_{suffix(source)}"
+        return self._made(name, lambda: self._function(name, target, source, ("a",), body))
+
     def negation(self, type: ScalarType) -> str | None:
         """The name of the function that negates a float, where the dialect has one better than C's
         operator beside barriers."""

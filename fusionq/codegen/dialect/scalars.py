@@ -136,6 +136,10 @@ class Scalars(Protocol):
         """The body of the conversion of ``a`` from an integer of 64 bits to a floating type, where
         one is better than C's cast; ``within_double``: it is less than 2⁵¹ in magnitude."""
 
+    def narrowed_float(self, target: ScalarType, source: ScalarType) -> str | None:
+        """The body of the conversion of ``a`` from one floating type to a smaller one, where one is
+        better than C's cast."""
+
     def division(
         self, op: str, type: ScalarType, within_double: bool, otherwise: str
     ) -> str | None:
@@ -162,6 +166,9 @@ class OwnOperators:
     def float_of_integer(
         self, target: ScalarType, source: ScalarType, within_double: bool
     ) -> str | None:
+        return None
+
+    def narrowed_float(self, target: ScalarType, source: ScalarType) -> str | None:
         return None
 
     def division(

@@ -13,12 +13,13 @@ from fusionq.codegen.opencl.items import UNKNOWN_ZERO
 from fusionq.codegen.opencl.vector_arithmetic import (
     division,
     float_of_integer,
+    half_of_double,
     integer_of_float,
 )
 from fusionq.codegen.unaligned import unaligned_structure
 from fusionq.ir.nodes import Const, Kernel, Space
 from fusionq.ir.text import Text
-from fusionq.ir.types import BFLOAT16, ScalarType
+from fusionq.ir.types import BFLOAT16, FLOAT16, FLOAT64, ScalarType
 
 TYPE_NAMES = {
     "bool": "bool", "int8": "char", "int16": "short", "int32": "int", "int64": "long",
@@ -141,6 +142,9 @@ class OpenCLScalars:
         self, target: ScalarType, source: ScalarType, within_double: bool
     ) -> str | None:
         return float_of_integer(target, source, within_double)
+
+    def narrowed_float(self, target: ScalarType, source: ScalarType) -> str | None:
+        return half_of_double() if (target, source) == (FLOAT16, FLOAT64) else None
 
     def division(
         self, op: str, type: ScalarType, within_double: bool, otherwise: str

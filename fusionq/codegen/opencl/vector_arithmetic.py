@@ -57,10 +57,24 @@ def division(op: str, type: ScalarType, within_double: bool, otherwise: str) -> 
 def float_of_integer(target: ScalarType, source: ScalarType, within_double: bool) -> str | None:
     """The body of a conversion of ``a``, of 64 bits; ``within_double`` as above.  None: C's."""
     if within_double:
-        return _with_float64(f"return ($R){_OF_INTEGER};", "return ($R)a;")
+        # Integers that float32 rounds are beyond float16, infinities in any case.
+        rounded = "(float)" if target.name == "float16" else ""
+        return _with_float64(f"return ($R){rounded}{_OF_INTEGER};", "return ($R)a;")
     if target.name == "float64":
         return f"return {_halves('a', source)};"
     return None
+
+
+def half_of_double() -> str:
+    """The body of the conversion of ``a``: float32's last bit says whether something was cut off,
+    so that the number is rounded once.  Compilers for CPUs call a function for each.
+
+    Source: Boldo, Melquiond, Emulation of a FMA and Correctly Rounded Sums (2008): to odd."""
+    return """\
+const float near = (float)a;
+const double back = near;
+const uint odd = (as_uint(near) - (fabs(back) > fabs(a) ? 1u : 0u)) | 1u;
+return ($R)(back == a || a != a ? near : as_float(odd));"""
 
 
 def integer_of_float(target: ScalarType, source: ScalarType) -> str:
