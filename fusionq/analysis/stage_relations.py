@@ -25,7 +25,7 @@ from fusionq.analysis.scalar_cells import cell_of
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.symbols import Symbols
 from fusionq.base.frozen import dataclass
-from fusionq.ir.walk import has_barrier
+from fusionq.ir.walk import waits_in_groups
 from fusionq.language.ranges import NdRange
 
 
@@ -249,7 +249,7 @@ def _elements(
     elements = analysis.item_elements(submission, access)
     space = analysis.submissions[submission].range
     if elements is None or not isinstance(space, NdRange) or not any(
-        has_barrier(analysis.submissions[s].ir.body) for s in stage.members
+        waits_in_groups(analysis.submissions[s].ir) for s in stage.members
     ):
         return elements
     return same_group(analysis.symbols, tuple(space.local_range)).apply_range(elements).coalesce()

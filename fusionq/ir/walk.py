@@ -7,6 +7,7 @@ from dataclasses import replace
 from operator import attrgetter, is_
 from typing import Any
 
+from fusionq.base.identity_cache import cached_by_identity
 from fusionq.ir.nodes import (
     ArrayDecl,
     Assign,
@@ -310,6 +311,18 @@ def has_barrier(body: Iterable[Stmt]) -> bool:
     return any(isinstance(s, (Barrier, GroupCall)) for s in statements(body))
 
 
+@cached_by_identity
+def waits_in_groups(kernel: Kernel) -> bool:
+    """Whether work-items of a group wait for each other somewhere in ``kernel``."""
+    return has_barrier(kernel.body)
+
+
+@cached_by_identity
+def written_arrays(kernel: Kernel) -> frozenset[str]:
+    """The arrays that ``kernel`` stores to, or does atomic operations on."""
+    return frozenset(stored_arrays(kernel.body))
+
+
 def is_work_group_function(kernel: Kernel) -> bool:
     """Whether ``kernel`` runs once for each work-group, in work-item loops."""
     return any(isinstance(s, WorkItemLoop) for s in statements(kernel.body))
@@ -323,5 +336,5 @@ def is_persistent(kernel: Kernel) -> bool:
 def takes_work_groups(kernel: Kernel) -> bool:
     """Whether a stage that does ``kernel`` has tiles of whole work-groups: for each of them it runs
     once, as a work-group function, or in as many threads as that has work-items."""
-    shared = has_barrier(kernel.body) or any(array.space == "local" for array in kernel.arrays)
+    shared = waits_in_groups(kernel) or any(array.space == "local" for array in kernel.arrays)
     return shared or is_work_group_function(kernel)

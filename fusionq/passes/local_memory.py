@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
+from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import DeviceInfo
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.walk import combines_floats, has_ordered_functions, local_bytes
@@ -43,6 +44,17 @@ def launched_bytes(
     kernel: Kernel, local_range: Sequence[int] | None, device: DeviceInfo
 ) -> int:
     """Bytes of local memory that a work-group of ``local_range`` takes where ``kernel`` runs."""
-    if not has_ordered_functions(kernel):
-        return local_bytes(kernel)
-    return local_bytes(share_local_arrays(with_ordered_functions(kernel, local_range, device)))
+    local = None if local_range is None else tuple(local_range)
+    key = local, device.kind, device.float_groups, device.sub_group_sizes
+    known = _launched_bytes(kernel)
+    if key not in known:
+        if has_ordered_functions(kernel):
+            kernel = share_local_arrays(with_ordered_functions(kernel, local, device))
+        known[key] = local_bytes(kernel)
+    return known[key]
+
+
+@cached_by_identity
+def _launched_bytes(kernel: Kernel) -> dict[Hashable, int]:
+    """Those of ``kernel`` that are known, by what they depend on."""
+    return {}

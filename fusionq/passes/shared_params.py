@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 
+from fusionq.base.identity_cache import cached_by_identity
 from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import KernelParam
 from fusionq.passes.sources import ParamSource
@@ -23,7 +24,7 @@ class SharedParams:
 
     def of(self, param: KernelParam, source: ParamSource) -> str:
         """The name of the parameter ``param`` with the value of ``source``."""
-        key = self.identity(source), replace(param, name="")
+        key = self.identity(source), _unnamed(param)
         if key not in self._known:
             self._known[key] = self.own(param, source)
         return self._known[key]
@@ -34,3 +35,8 @@ class SharedParams:
         self.params.append(replace(param, name=name))
         self.sources[name] = source
         return name
+
+
+@cached_by_identity
+def _unnamed(param: KernelParam) -> KernelParam:
+    return replace(param, name="")

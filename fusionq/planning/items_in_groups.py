@@ -24,7 +24,7 @@ from fusionq.base.steps import Steps
 from fusionq.base.target import CODE_LIMITS, Target
 from fusionq.codegen.kept_loops import arrays_over_rows
 from fusionq.codegen.scoping import flatten_blocks
-from fusionq.ir.walk import loaded_arrays, stored_arrays
+from fusionq.ir.walk import loaded_arrays, written_arrays
 from fusionq.language.ranges import Range
 from fusionq.passes.propagate_ids import propagate_ids
 from fusionq.passes.sources import RangeSource
@@ -236,7 +236,7 @@ class _Hosts:
         if host is not None and share is not None and (yield from self._joins(host, s, share)):
             self.hosts[s] = host
             self.made[s] = share.over_groups(self._questions.submissions[host], submission)
-        stored = stored_arrays(submission.ir.body)
+        stored = written_arrays(submission.ir)
         for k, group, _, _ in self._questions.memory(s):
             if submission.arguments[k].name in stored:
                 self._writers[group] = s

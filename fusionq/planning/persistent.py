@@ -20,7 +20,7 @@ from fusionq.codegen.local_places import local_places
 from fusionq.ir.nodes import GroupCall, Kernel, Param
 from fusionq.ir.types import INT64
 from fusionq.ir.verifier import verify
-from fusionq.ir.walk import combines_floats, has_barrier, statements
+from fusionq.ir.walk import combines_floats, statements, waits_in_groups
 from fusionq.megakernel.bounds import tile_boxes
 from fusionq.megakernel.proof import check_plan
 from fusionq.passes.fuse import FusedKernel
@@ -97,7 +97,7 @@ def fitting(
 
 def _needs_groups(kernel: Kernel) -> bool:
     """Whether work-items of a group share local memory or wait for each other."""
-    return has_barrier(kernel.body) or any(array.space == "local" for array in kernel.arrays)
+    return waits_in_groups(kernel) or any(array.space == "local" for array in kernel.arrays)
 
 
 def _function(
@@ -107,7 +107,7 @@ def _function(
 ) -> Kernel | str:
     """The work-group function of a stage; or why it has none."""
     if local_range is None:
-        if has_barrier(kernel.body):
+        if waits_in_groups(kernel):
             return f"{kernel.name} has work-group barriers or group functions"
         return f"{kernel.name} uses local memory, which belongs to a whole work-group"
     kernel = with_reductions(kernel, local_range, target.device)

@@ -3,7 +3,7 @@ work-groups are alike."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -15,7 +15,7 @@ from fusionq.analysis.work_groups import largest_extents
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import Target
 from fusionq.ir.nodes import SMALL
-from fusionq.ir.walk import has_barrier
+from fusionq.ir.walk import waits_in_groups
 from fusionq.planning.joined_launches import launch_seconds
 from fusionq.planning.members import Members
 from fusionq.planning.profitability import Wanted
@@ -86,7 +86,7 @@ def in_wave_parts(
     room = target.device.compute_units * target.streaming_lanes
     for stage in stages:
         parts = _several(stage, dependences)
-        wait = all(has_barrier(questions.submissions[s].ir.body) for s in stage.members)
+        wait = all(waits_in_groups(questions.submissions[s].ir) for s in stage.members)
         if parts and wait and _items(questions, stage.members) <= room:
             first, *others = _apart(questions, stage, parts)
             found.append(first)
@@ -170,7 +170,7 @@ def _wait_apart(questions: Questions, stage: Stage, target: Target) -> bool:
     """Whether work-groups wait for themselves in each submission of a stage, for memory that the
     others do not read as well: loads of one would then stand behind barriers of another."""
     submissions = [questions.submissions[s] for s in stage.members]
-    if not all(has_barrier(submission.ir.body) for submission in submissions):
+    if not all(waits_in_groups(submission.ir) for submission in submissions):
         return False
     each = sum(Members(questions, target, (s,)).memory_bytes for s in stage.members)
     together = Members(questions, target, stage.members).memory_bytes
@@ -203,6 +203,7 @@ def put_side_by_side(
     """``layout`` with the stages that run side by side behind each other, and marked."""
     launches: list[_Launch] = []
     launch_of: dict[int, int] = {}
+    short: dict[Hashable, bool] = {}
     for numbers in launches_of_stages(layout.stages):
         members = [s for number in numbers for s in layout.stages[number].members]
         producers = {
@@ -217,7 +218,8 @@ def put_side_by_side(
                 break
         else:
             k = len(launches)
-            launches.append(_Launch(questions, layout.stages, target, measured, wanted, numbers))
+            launches.append(_Launch(
+                questions, layout.stages, target, measured, wanted, short, numbers))
         launch_of |= dict.fromkeys(members, k)
     order = [number for launch in launches for number in launch.numbers]
     first = {launch.numbers[0] for launch in launches}
@@ -235,15 +237,17 @@ class _Launch:
         target: Target,
         measured: Callable[[], Target],
         wanted: Wanted,
+        short: dict[Hashable, bool],
         numbers: Sequence[int],
     ) -> None:
+        """``short``: of stages of the list, by what that depends on, whether they are."""
         self._questions = questions
         self._stages = stages
         self._target = target
         self._measured = measured
         self._wanted = wanted
         self.numbers = list(numbers)
-        self._is_short: dict[int, bool] = {}
+        self._is_short = short
 
     def takes(self, numbers: Sequence[int]) -> bool:
         """Whether stages may run beside the others, of which they then are."""
@@ -287,9 +291,12 @@ class _Launch:
 
     def _short(self, number: int) -> bool:
         """Whether a launch is a part worth saving of what the stage takes."""
-        if number not in self._is_short:
-            questions, members = self._questions, self._members(number)
-            target, space = self._measured(), self._stages[number].space
+        questions, members = self._questions, self._members(number)
+        space = self._stages[number].space
+        each = [(questions.kind(s), questions.integers(s)) for s in members.numbers]
+        key = space, tuple(each), members.memory_bytes
+        if key not in self._is_short:
+            target = self._measured()
             seconds = launch_seconds(members.kinds, space, members.different, target)
             seconds = max(seconds, members.memory_bytes / target.costs.memory_bandwidth)
             short = seconds <= target.side_by_side_launches * target.costs.launch_seconds
@@ -297,8 +304,8 @@ class _Launch:
                 for s in self._stages[number].members:
                     for n in global_range(questions.submissions[s]):
                         questions.validity.demand_between(n, *size_order(n, bits=2))
-            self._is_short[number] = short
-        return self._is_short[number]
+            self._is_short[key] = short
+        return self._is_short[key]
 
 
 def _differ(questions: Questions, first: Stage, other: Stage) -> bool:

@@ -19,7 +19,7 @@ from fusionq.codegen.kept_loops import kept_loops
 from fusionq.codegen.scoping import flatten_blocks
 from fusionq.ir.nodes import SMALL, ArrayParam, Barrier, Kernel, KernelParam, ScalarParam
 from fusionq.ir.verifier import verify
-from fusionq.ir.walk import stored_arrays
+from fusionq.ir.walk import written_arrays
 from fusionq.language.ranges import Range
 from fusionq.passes.fuse import FusedKernel, array_facts
 from fusionq.passes.pipeline import fused_kernel
@@ -142,7 +142,7 @@ class StageKernels:
             self._written = {
                 questions.place[s, k].group
                 for s, submission in enumerate(questions.submissions)
-                for stored in (stored_arrays(submission.ir.body),)
+                for stored in (written_arrays(submission.ir),)
                 for k, argument in enumerate(submission.arguments)
                 if isinstance(argument, ArrayArgument) and argument.name in stored
             }

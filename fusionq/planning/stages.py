@@ -21,8 +21,10 @@ from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.work_groups import largest_extents
 from fusionq.base.frozen import dataclass
+from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.steps import Steps
 from fusionq.base.target import Target, private_items
+from fusionq.ir.nodes import Kernel
 from fusionq.passes.guard import unguardable
 from fusionq.planning.crossing import Asked, group_sizes, is_multiple, key_of, proved_sizes
 from fusionq.planning.members import KnownKinds, Members
@@ -336,10 +338,15 @@ def _trapped_barrier(submissions: Sequence[Submission]) -> str | None:
     for submission in submissions:
         if global_range(submission) == largest and local_range(submission) is not None:
             continue
-        reason = unguardable(submission.ir.body)
+        reason = _unguardable(submission.ir)
         if reason is not None:
             return f"the ranges differ, and {reason}"
     return None
+
+
+@cached_by_identity
+def _unguardable(kernel: Kernel) -> str | None:
+    return unguardable(kernel.body)
 
 
 def barriers_of(stage: Stage) -> tuple[int, ...]:

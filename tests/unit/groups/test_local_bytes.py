@@ -74,6 +74,12 @@ def test_a_device_with_functions_of_its_own_keeps_no_values(ordered):
     assert launched_bytes(submission.ir, (32,), replace(device, float_groups=ordered)) == 0
 
 
+def test_what_is_known_of_a_kernel_is_known_by_work_group():
+    (submission,) = submissions((total, fq.NdRange(64, 32), *arrays(64)))
+    taken = [launched_bytes(submission.ir, (n,), REFERENCE_DEVICE) for n in (32, 16, 32)]
+    assert taken == [32 * 8, 16 * 8, 32 * 8]
+
+
 @pytest.mark.parametrize(("local", "joined"), [(32 * 8 * 2, 2), (32 * 8 * 2 - 1, 1)])
 def test_submissions_join_as_far_as_there_is_memory_for_their_functions(local, joined):
     device = replace(REFERENCE.device, local_memory_bytes=local)

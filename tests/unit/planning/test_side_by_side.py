@@ -14,6 +14,7 @@ from fusionq.base.options import FusionOptions
 from fusionq.base.target import target_of
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.side_by_side import side_by_side
+from fusionq.planning import side_by_side as stages_beside
 from fusionq.planning.list_work import launches_work
 from fusionq.planning.planner import make_plan
 from tests.unit.lists import submissions
@@ -50,6 +51,13 @@ def gather(item: fq.NdItem, a, at, out):
     out[i] = fq.reduce_over_group(item.get_group(), a[at[i]], "add")
 
 
+@fq.kernel
+def mirrored(item: fq.NdItem, a, out):
+    i = item.get_global_id(0)
+    last = item.get_global_range(0) - 1
+    out[i] = fq.reduce_over_group(item.get_group(), a[last - i], "add")
+
+
 def ints(n: int = 64) -> np.ndarray:
     return np.zeros(n, np.int64)
 
@@ -77,6 +85,26 @@ def test_independent_kernels_whose_ranges_differ() -> None:
 @fq.kernel
 def twice_2d(item: fq.Item, a, out):
     out[item.get_id(0), item.get_id(1)] = 2 * a[item.get_id(0), item.get_id(1)]
+
+
+def test_stages_that_are_alike_are_asked_once_how_long_they_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def counted(*arguments: Any) -> float:
+        asked.append(arguments)
+        return 0.0
+
+    monkeypatch.setattr(stages_beside, "launch_seconds", counted)
+    calls, y, z = [], ints(), ints()
+    for _ in range(3):
+        others = ints(), ints()
+        calls += [(mirrored, groups(64), y, others[0]), (mirrored, groups(16), z, others[1])]
+        y, z = others
+    plan = make_plan(submissions(*calls), FusionOptions(), TARGET, (), lambda: TARGET)
+    assert beside(plan) == [[(0,), (1,)], [(2,), (3,)], [(4,), (5,)]]
+    assert len(asked) == 2, "once for each range"
 
 
 def test_vectors_stay_without_masks() -> None:
