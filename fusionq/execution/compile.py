@@ -315,7 +315,8 @@ def planned_in_time(
 
     key = plans_key(backend, submissions, options)
     if seconds is None:
-        goes_on = options.strategy == "auto" and not options.require and UNFINISHED.has(key)
+        asks_for_speed = options.strategy in ("auto", "unfused") and not options.require
+        goes_on = asks_for_speed and UNFINISHED.has(key)
         seconds = seconds_allowed(submissions, backend.target.costs, goes_on)
     try:
         return UNFINISHED.plan(key, submissions, known, start, seconds, timings, stops)

@@ -98,6 +98,35 @@ def test_by_auto_the_next_lists_wait_for_a_few_times_their_run(queue, steps, mon
     assert sum(taken[1:]) >= (len(taken) - 1) // 3
 
 
+def test_lists_that_are_to_run_unfused_wait_for_their_plan_once(queue, steps, monkeypatch):
+    """The first one for as long as others, the next ones for a part of their run."""
+    a, tmp, out = floats(), empty(), empty()
+    uncounted = planner._plan_steps
+
+    def counted(*arguments):
+        inner = uncounted(*arguments)
+        while True:
+            try:
+                phase = next(inner)
+            except StopIteration as end:
+                return end.value
+            steps[0] += len(arguments[0].submissions) > 1
+            yield phase
+
+    monkeypatch.setattr(planner, "_plan_steps", counted)
+    monkeypatch.setattr(planning_time, "unfused_seconds", lambda *_: 1 / 3 / UNFUSED_RUNS)
+    taken = []
+    for _ in range(40):
+        before = steps[0]
+        chain(queue, a, tmp, out, strategy="unfused")
+        assert np.array_equal(out.numpy(), a.numpy() * 3)
+        out.write(np.zeros(8, np.float32))
+        taken.append(steps[0] - before)
+    assert taken[0] == 4 and sum(taken[1:]) > 2
+    assert all(sum(taken[k : k + 3]) <= 1 for k in range(1, len(taken) - 3))
+    assert taken[-1] == 0  # there is a plan
+
+
 def test_events_of_a_list_that_is_not_planned_are_those_of_its_submissions(queue):
     a, tmp, out = floats(), empty(), empty()
     with fq.fusion(queue) as f:
