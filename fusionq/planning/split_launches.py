@@ -95,9 +95,12 @@ class SplitLaunches:
         fewest = ceil(least * target.sub_group_size / (saved * split.stores))
         if not self._validity.are_at_least(tuple(items), fewest):
             return False
+        shortest = target.shortest_split_row * target.sub_group_size
         if ndim == len(items):
-            self._validity.demand_between(row, *size_order(row, bits=2))
-        if row < target.shortest_split_row * target.sub_group_size:
+            low, beyond = size_order(row, bits=2)
+            sides = (low, min(beyond, shortest)), (max(low, shortest), beyond)
+            self._validity.demand_between(row, *sides[row >= shortest])
+        if row < shortest:
             return False
         return self._inside(split, sources, row) >= target.least_split_share * row
 

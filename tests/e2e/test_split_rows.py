@@ -318,3 +318,17 @@ def beyond(item: fq.Item, a: Array, b: Array) -> None:
     j = item.get_id(1)
     k = item.get_id(1) + a.shape[1] * (a[0, 0] == 0)
     b[i, j] = a[i, k] if j > 0 else a[i, j]
+
+
+def test_rows_that_are_long_enough_are_split_whatever_was_there_before(
+    queue: fq.FusionQueue,
+) -> None:
+    """The plan of rows of 40 is none for rows of 48, nor for others of their order."""
+    backend = queue._state.launcher.backend
+    backend.target = replace(backend.target, shortest_split_row=3)
+    assert backend.target.sub_group_size == 16
+    found = [is_split(run(queue, with_else, (9, row))) for row in (40, 47, 48, 250, 63, 41, 64)]
+    assert found == [False, False, True, True, True, False, True]
+    backend.target = replace(backend.target, shortest_split_row=8)
+    found = [is_split(run(queue, several, (9, row))) for row in (100, 64, 128, 127, 200)]
+    assert found == [False, False, True, False, True]
