@@ -42,7 +42,7 @@ class Comprehensions(Loops):
 
     def list_comprehension(self, node: ast.ListComp) -> Value:
         """The items, as a list."""
-        return self._listed(node)
+        return self.listed(node)
 
     def sequence_call(self, function: object, node: ast.Call) -> Value | None:
         """A call of one argument that is gone over: ``sum``, ``any``, ``all``, ``min`` and ``max``
@@ -55,7 +55,7 @@ class Comprehensions(Loops):
         (argument,) = node.args
         if function is tuple or function is list:
             if isinstance(argument, (ast.GeneratorExp, ast.ListComp)):
-                items = self._listed(argument).items
+                items = self.listed(argument).items
             else:
                 items = self._known_items(argument).items
             return TupleValue(items, is_list=function is list)
@@ -65,7 +65,7 @@ class Comprehensions(Loops):
             if function in FOLDED:
                 return self._fold(FOLDED[function], argument)
             if function is min or function is max:
-                return self.of_sequence(function, self._listed(argument), node)
+                return self.of_sequence(function, self.listed(argument), node)
         return None
 
     def sorted_items(self, node: ast.Call) -> TupleValue:
@@ -84,7 +84,7 @@ class Comprehensions(Loops):
             )
         (argument,) = node.args
         if isinstance(argument, (ast.GeneratorExp, ast.ListComp)):
-            items = self._listed(argument).items
+            items = self.listed(argument).items
         else:
             items = self._known_items(argument).items
         if len(items) > MOST_SORTED:
@@ -125,7 +125,7 @@ class Comprehensions(Loops):
         self._forget(node, {result, f"{result}.left"})
         return value
 
-    def _listed(self, node: Comprehension) -> TupleValue:
+    def listed(self, node: Comprehension) -> TupleValue:
         """The items of a comprehension, whose number has to be known."""
         node = self._with_own_names(node)
         copies = self.kernel.copies

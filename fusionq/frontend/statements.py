@@ -61,7 +61,11 @@ class Statements(ArrayFunctions):
     def _lowered(self, node: ast.stmt) -> None:
         match node:
             case ast.Assign():
-                value = self.value(node.value)
+                unpacked = all(isinstance(t, (ast.Tuple, ast.List)) for t in node.targets)
+                if unpacked and isinstance(node.value, ast.GeneratorExp):
+                    value: Value = self.listed(node.value)
+                else:
+                    value = self.value(node.value)
                 if len(node.targets) > 1:
                     value = self.fixed(value, node)
                 for target in node.targets:

@@ -94,3 +94,22 @@ def test_what_is_refused(lines, message, hint):
         specialised(body_of(lines), 9, np.zeros(9), np.zeros(9))
     assert re.search(message, str(error.value)), str(error.value)
     assert hint in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x, y, z = (a[i, k] * 2 for k in range(3))",
+        "x, *y, z = (a[i, k] for k in range(4) if k != 1); y = y[0]",
+        "[x, y], z = (a[i, k] for k in range(2)), 3",
+    ],
+)
+def test_names_for_the_items_of_a_generator(line):
+    lines = ["i = item.get_id(0)", line, "out[i] = x + 10 * y + z"]
+    text = "def k(item, a, out):\n" + "".join(f"    {each}\n" for each in lines)
+    a = np.random.default_rng(1).integers(0, 7, (5, 4)).astype(np.float32)
+    if line.startswith("["):
+        with pytest.raises(KernelLanguageError, match="nothing goes over"):
+            specialised(define(text), 5, a, np.zeros(5))
+        return
+    run_both(define(text), 5, a, np.zeros(5))
