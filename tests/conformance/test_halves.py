@@ -6,6 +6,13 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.backends.base import Backend
+
+
+@pytest.fixture(autouse=True)
+def has_halves(backend: Backend) -> None:
+    if not backend.info.has_fp16:
+        pytest.skip("float16, which the backend lacks")
 
 
 @fq.kernel

@@ -23,6 +23,7 @@ def halved(item: fq.Item, a):
     a[item.get_id(0)] *= 0.5
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("count", [1, 256, 257, 3001])
 def test_reductions_have_the_bits_of_the_reference_backend(dtype, count):
