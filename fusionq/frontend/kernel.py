@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import threading
 from collections.abc import Callable, Hashable, Sequence
@@ -17,6 +16,7 @@ from fusionq.base.recursion import room_for_recursion
 from fusionq.base.span import Span
 from fusionq.frontend.callees import Callee, callee_of
 from fusionq.frontend.captures import Captures
+from fusionq.frontend.item_parameter import ItemKind, is_item, item_kind
 from fusionq.frontend.record_arrays import FieldNames, name_fields
 from fusionq.frontend.signature import (
     ArgumentType,
@@ -30,9 +30,6 @@ from fusionq.frontend.source import FunctionSource, KernelText
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.record_types import RecordType
 from fusionq.ir.types import ELEMENT_TYPES, ScalarType
-
-ItemKind = Literal["item", "nd_item"]
-_ITEM_KINDS: dict[str, ItemKind] = {"Item": "item", "NdItem": "nd_item"}
 
 
 class KernelFunction:
@@ -149,17 +146,7 @@ class KernelFunction:
     def _asks(self, name: str) -> bool:
         """Whether the parameter is a work-item, by its annotation or name or by what it is asked
         for."""
-        if self.item_annotation is not None or name == "item":
-            return True
-        from fusionq.frontend.item_queries import ITEM_MEMBERS  # few kernels need it
-
-        return any(
-            isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and node.value.id == name
-            and any(node.attr in members for members in ITEM_MEMBERS.values())
-            for node in ast.walk(self._source.tree)
-        )
+        return self.item_annotation is not None or is_item(name, self._source.tree)
 
     @property
     def span(self) -> Span:
@@ -182,7 +169,7 @@ class KernelFunction:
     def item_annotation(self) -> ItemKind | None:
         """What the annotation of the first parameter says, if anything."""
         if self._item_annotation == "unread":
-            self._item_annotation = _item_kind(self.callee)
+            self._item_annotation = item_kind(self.callee)
         return self._item_annotation
 
     @property
@@ -287,31 +274,6 @@ def _argument_problem(argument: object) -> str | None:
     if isinstance(argument, (ScalarType, LocalType, ConstantType, ReductionType)):
         return None
     return f"is {with_article(type(argument).__name__)}; pass arrays and numbers"
-
-
-def _item_kind(callee: Callee) -> ItemKind | None:
-    """From the annotation of the first parameter that is not bound, an object or the text of an
-    expression."""
-    function = callee.function
-    try:
-        first, *_ = callee.free_parameters
-        annotation = function.__annotations__.get(first)
-    except ValueError:  # there is none
-        return None
-    except NameError:  # evaluated only now (Python 3.14), and imported for type checking only
-        return None
-    if isinstance(annotation, str):
-        # The name decides, so that names imported for type checking only are understood.
-        try:
-            tree = ast.parse(annotation.strip(), mode="eval").body
-        except SyntaxError:
-            return None
-        if isinstance(tree, ast.Constant) and isinstance(tree.value, str):
-            return _ITEM_KINDS.get(tree.value.rpartition(".")[2])
-        name = tree.attr if isinstance(tree, ast.Attribute) else getattr(tree, "id", None)
-        resolved = function.__globals__.get(name) if isinstance(name, str) else None
-        return _ITEM_KINDS.get(getattr(resolved, "__name__", None) or name or "")
-    return _ITEM_KINDS.get(getattr(annotation, "__name__", ""))
 
 
 def _LATER() -> None:

@@ -14,6 +14,7 @@ from fusionq.frontend.callees import Callee
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.counted_loops import with_counted_loops
 from fusionq.frontend.draft import finish
+from fusionq.frontend.item_parameter import is_item, item_kind
 from fusionq.frontend.kernel_state import KernelState
 from fusionq.frontend.memory import declarations
 from fusionq.frontend.record_arrays import field_arrays
@@ -257,16 +258,6 @@ class FunctionLowering(Statements):
         return target
 
 
-def _is_certain(item: str, source: FunctionSource) -> bool:
-    """Whether a kernel says that this parameter is a work-item."""
-    spec = source.tree.args
-    annotated = any(a.arg == item and a.annotation for a in (*spec.posonlyargs, *spec.args))
-    asked = (n.value for n in ast.walk(source.tree) if isinstance(n, ast.Attribute))
-    return item == "item" or annotated or any(
-        isinstance(node, ast.Name) and node.id == item for node in asked
-    )
-
-
 def lower_kernel(
     callee: Callee,
     signature: Signature,
@@ -290,7 +281,7 @@ def lower_kernel(
     names = list(callee.free_parameters)
     if len(names) > len(signature.arguments):
         item = names.pop(0)
-        state.item_is_certain = _is_certain(item, source)
+        state.item_is_certain = item_kind(callee) is not None or is_item(item, source.tree)
         environment[item] = Binding(ItemValue(signature.item), span)
     arguments = list(zip(names, signature.arguments, strict=True))
     state.name_fields(arguments)

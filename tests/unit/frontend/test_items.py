@@ -106,7 +106,9 @@ def test_plain_nd_items_cover_the_range_once():
 
 
 @pytest.mark.parametrize(
-    "parameters, taken", [("item", True), ("it: fq.Item", True), ("it", False), ("a", False)]
+    "parameters, taken",
+    [("item", True), ("it: fq.Item", True), ("it", False), ("a", False),
+     ("a: np.ndarray", False)],
 )
 def test_an_id_by_index_needs_to_be_told_from_an_argument(parameters, taken):
     """``a[0]`` may be meant for an array of which no argument was given."""
