@@ -28,14 +28,14 @@ def is_eager(condition: Logical, unassigned: frozenset[str]) -> bool:
     that is ``unassigned`` where the left operand decides."""
     right = list(subexpressions(condition.rhs))
     return (
-        is_cheap(condition.rhs, unassigned)
+        may_be_speculated(condition.rhs, unassigned)
         and not any(isinstance(e, Load) for e in right)
         and not _bounds(condition.lhs)
         and not _bounds(condition.rhs)
     )
 
 
-def is_cheap(expr: Expr, unassigned: frozenset[str]) -> bool:
+def may_be_speculated(expr: Expr, unassigned: frozenset[str]) -> bool:
     """Whether ``expr`` takes no longer than a branch, beside its loads, and reads no variable that
     is ``unassigned`` on some paths."""
     parts = list(subexpressions(expr))

@@ -16,11 +16,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import CODE_LIMITS
-from fusionq.codegen.eager_conditions import is_cheap
+from fusionq.codegen.eager_conditions import may_be_speculated
 from fusionq.codegen.scoping import Body, flatten_blocks, read_unassigned
 from fusionq.ir.comparisons import MIRRORED, NEGATED
 from fusionq.ir.interval_arithmetic import Interval, arithmetic, within
@@ -190,7 +191,6 @@ class _Decider:
 
     def __post_init__(self) -> None:
         """``row``, ``asked``, ``keeps_rows``, ``eager``: see ``interior_of``."""
-        self.unassigned = read_unassigned([self.kernel.body])
         self.arrays = {p.name for p in self.kernel.params if isinstance(p, ArrayParam)}
         self.last = self.kernel.ndim - 1
         every = list(statements(self.kernel.body))
@@ -215,6 +215,11 @@ class _Decider:
                 loads = filter(self._is_of_array, subexpressions(s.value))
                 if (load := next(loads, None)) is not None:
                     self.loaded[s.name] = load
+
+    @cached_property
+    def unassigned(self) -> frozenset[str]:
+        """See ``read_unassigned``: few kernels have conditions that ask for it."""
+        return read_unassigned([self.kernel.body])
 
     def _known(self, expr: Expr) -> Expr:
         """``expr`` with the values of variables that have but one."""
@@ -311,8 +316,12 @@ class _Decider:
         see ``eager_conditions``."""
         lhs, rhs = self._expr(cond.lhs), self._expr(cond.rhs)
         loads = [e for e in subexpressions(rhs) if isinstance(e, Load)]
-        takes_long = not is_cheap(rhs, self.unassigned)
-        if loads and not takes_long and self._is_of_memory(lhs) and self._are_inside(loads):
+        if (
+            loads
+            and self._is_of_memory(lhs)
+            and may_be_speculated(rhs, self.unassigned)
+            and self._are_inside(loads)
+        ):
             return Binary(BOOL, cond.op, lhs, rhs)
         return replace(cond, lhs=lhs, rhs=rhs)
 

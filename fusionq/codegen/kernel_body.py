@@ -104,7 +104,7 @@ def statement_lines(
         dialect, names, memory, helpers, intervals, given, has_barrier(kernel.body),
         uniform_variables(s for body in bodies for s in body),
         places_of_sums(s for body in bodies for s in body),
-        read_unassigned(bodies),
+        read_unassigned(bodies) if dialect.unit.eager_conditions else frozenset(),
     )  # fmt: skip
     groups = GroupStatementPrinter(
         dialect, expressions, names, helpers, memory, kernel,

@@ -18,6 +18,7 @@ from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
+from fusionq.frontend.callees import entry_of
 from fusionq.frontend.captures import MISSING
 from fusionq.frontend.complex_numbers import Element
 from fusionq.frontend.comprehensions import Comprehensions, at
@@ -67,10 +68,7 @@ class ArrayFunctions(Comprehensions):
         self, function: object, arguments: Sequence[Value], node: ast.Call
     ) -> Value | None:
         """``np.sum(a[i])`` and its like; None for a call of something else."""
-        try:
-            name = ARRAY_FUNCTIONS.get(function)
-        except TypeError:  # not hashable
-            return None
+        name = entry_of(ARRAY_FUNCTIONS, function)
         return None if name is None else self._of_arrays(name, arguments, node)
 
     def array_method(self, node: ast.Call) -> Value | None:
@@ -128,12 +126,11 @@ class ArrayFunctions(Comprehensions):
             case "sum" | "prod":
                 return self._total(name, values, kind, node)
             case "mean":
-                return self._mean(values, kind if kind.is_float else FLOAT64, node)
+                return self._mean(values, _floating(kind), node)
             case "var" | "std":
                 return self._variance(values, kind, name == "std", node)
             case "norm":
-                wide = kind if kind.is_float else FLOAT64
-                values = self._elements_as(values, wide, node)
+                values = self._elements_as(values, _floating(kind), node)
                 squares = self._dot_product(values, values, called, node)
                 return self._root(self.scalar(squares, node), node)
             case "any" | "all":
@@ -145,14 +142,9 @@ class ArrayFunctions(Comprehensions):
         kinds = [self._kind(value, called, node) for value in both]
         if any(kind.is_bool for kind in kinds):
             self.fail(node, f"{called} of bools", "Convert them, e.g. np.int64(x), or write any.")
-        wide = [FLOAT32 if kind.is_float and kind.bits == 16 else kind for kind in kinds]
-        a, b = [self._elements_as(v, kind, node) for v, kind in zip(both, wide, strict=True)]
-        products = self.elementwise(
-            lambda x, y: self.arithmetic("mul", x, y, node), [a, b], node
-        )
-        narrow = self.elementwise(
-            lambda x, y: self.arithmetic("mul", x, y, node), list(both), node
-        )
+        wide = [self._elements_as(v, _wide(k), node) for v, k in zip(both, kinds, strict=True)]
+        product = partial(self.arithmetic, "mul", node=node)
+        products, narrow = (self.elementwise(product, each, node) for each in (wide, both))
         assert isinstance(products, VectorValue) and isinstance(narrow, VectorValue)
         kind = self._kind(products, called, node)
         total = self._reduce("sum", products, Constant(kind, kind.dtype.type(0)), node)
@@ -160,14 +152,15 @@ class ArrayFunctions(Comprehensions):
 
     def _mean(self, values: Array, kind: ScalarType, node: ast.AST) -> Scalar:
         total = self._total("sum", self._elements_as(values, kind, node), kind, node)
-        count = self.retyped(self._size_of(values, node), kind, node)
+        size = self.number_of_elements(self.extents_of(values), node)
+        count = self.retyped(size, kind, node)
         mean = self.binary("truediv", self.scalar(total, node), count, node)
         return self.retyped(mean, kind, node)
 
     def _variance(self, values: Array, kind: ScalarType, root: bool, node: ast.Call) -> Scalar:
         """The mean of the squares of what the elements are away from their mean."""
-        result = kind if kind.is_float else FLOAT64
-        wide = FLOAT32 if result.bits == 16 else result
+        result = _floating(kind)
+        wide = _wide(result)
         floats = self._elements_as(values, wide, node)
         mean = self.spilled(self._mean(floats, wide, node), "mean", node)
         away = partial(self.arithmetic, "sub", node=node)
@@ -190,7 +183,7 @@ class ArrayFunctions(Comprehensions):
             result = INT64
         elif kind.is_integer:
             result = UINT64
-        wide = FLOAT32 if kind.is_float and kind.bits == 16 else result
+        wide = _wide(result)
         first = Constant(wide, wide.dtype.type(name == "prod"))
         total = self._reduce(name, self._elements_as(values, wide, node), first, node)
         return self.retyped(self.scalar(total, node), result, node)
@@ -224,12 +217,6 @@ class ArrayFunctions(Comprehensions):
         assert isinstance(found, VectorValue)
         return found
 
-    def _size_of(self, values: Array, node: ast.AST) -> Scalar:
-        count, *others = self.extents_of(values)
-        for extent in others:
-            count = self.binary("mul", count, extent, node)
-        return count
-
     # ------------------------------------------------------------------------ the loops
     def _reduce(self, name: str, values: Array, first: Scalar | None, node: ast.AST) -> Element:
         """What ``name`` combines of ``first``, or the first element, and each element in turn."""
@@ -256,6 +243,16 @@ class ArrayFunctions(Comprehensions):
         total = self.value(ast.copy_location(ast.Name(own["total"], ast.Load()), node))
         self.env = {k: v for k, v in self.env.items() if k not in own.values()}
         return self.number_value(total, node)
+
+
+def _floating(kind: ScalarType) -> ScalarType:
+    """What a mean of elements of a type is."""
+    return kind if kind.is_float else FLOAT64
+
+
+def _wide(kind: ScalarType) -> ScalarType:
+    """What elements of a type are combined in."""
+    return FLOAT32 if kind.is_float and kind.bits == 16 else kind
 
 
 def _is_of_numbers(value: Value) -> TypeGuard[Array]:

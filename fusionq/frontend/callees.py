@@ -7,11 +7,15 @@ Bound methods, ``functools.partial``, ``staticmethod`` and objects whose class d
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from functools import partial
 from types import FunctionType, MethodType
+from typing import TypeVar
 
 from fusionq.base.dtypes import numba_dtype
 from fusionq.base.frozen import dataclass
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +55,14 @@ class Callee:
         """The positional parameters' defaults, by name."""
         values = self.function.__defaults__ or ()
         return dict(zip(self.parameters[::-1], values[::-1], strict=False))
+
+
+def entry_of(table: Mapping[object, T], obj: object) -> T | None:
+    """What a table of functions has for ``obj``, which may be anything; None if it has none."""
+    try:
+        return table.get(obj)
+    except TypeError:  # not hashable
+        return None
 
 
 def callee_of(obj: object) -> Callee | None:

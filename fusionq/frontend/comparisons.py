@@ -171,9 +171,10 @@ class Comparisons(ComplexNumbers):
         if not isinstance(step, Constant):
             self.fail(call, "in a range whose step is not known", "Give a constant step.")
         by = int(step.value)
-        low, high = ("le", "lt") if by > 0 else ("ge", "gt")
-        found = self.compare(low, start, number, node)  # type: ignore[arg-type]
-        before = self.compare(high, number, stop, node)  # type: ignore[arg-type]
+        low: CompareOp = "le" if by > 0 else "ge"
+        high: CompareOp = "lt" if by > 0 else "gt"
+        found = self.compare(low, start, number, node)
+        before = self.compare(high, number, stop, node)
         found = self.logical("and", found, partial(_itself, before), node)
         if abs(by) != 1:
             far = self.binary("sub", number, start, node)

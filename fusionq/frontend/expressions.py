@@ -32,6 +32,7 @@ from fusionq.frontend.values import (
     ObjectValue,
     ReductionValue,
     Runtime,
+    Scalar,
     TupleValue,
     Value,
     VectorValue,
@@ -312,10 +313,7 @@ class Expressions(NestedFunctions):
             case "ndim":
                 return Constant(WEAK_INT, array.ndim)
             case "size":
-                size = extents[0]
-                for extent in extents[1:]:
-                    size = self.binary("mul", size, extent, node)
-                return size
+                return self.number_of_elements(extents, node)
             case "dtype":
                 return ObjectValue(array.type.dtype.dtype)
         self.fail(
@@ -323,6 +321,13 @@ class Expressions(NestedFunctions):
             f"arrays have no {node.attr!r} in a kernel",
             COMBINING.get(node.attr, "They have shape, ndim, size, dtype and elements."),
         )
+
+    def number_of_elements(self, extents: Sequence[Scalar], node: ast.AST) -> Scalar:
+        """The product of an array's extents, of which there is one at least."""
+        size, *others = extents
+        for extent in others:
+            size = self.binary("mul", size, extent, node)
+        return size
 
     # ----------------------------------------------------------------- operators
     def operation(self, node: ast.BinOp) -> Value:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fusionq.frontend.callees import entry_of
 from fusionq.frontend.function_handlers import (
     Handler,
     binary_function,
@@ -65,10 +66,7 @@ def call_scalar_function(
     lowering: Operators, function: object, arguments: Sequence[Value], node: ast.Call
 ) -> Value | None:
     """The value of calling a function of the table; None if the table does not have it."""
-    try:
-        entry = _HANDLERS.get(function)
-    except TypeError:  # not hashable
-        return None
+    entry = entry_of(_HANDLERS, function)
     if entry is None:
         return None
     least, greatest, handler = entry

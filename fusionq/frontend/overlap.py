@@ -9,6 +9,7 @@ from functools import partial
 
 from fusionq.frontend.values import ArrayValue, Axis
 from fusionq.ir.nodes import Binary, Call, Const, Expr, Extent
+from fusionq.ir.offsets import split_offset
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import rewrite
 
@@ -52,27 +53,10 @@ def _without_whole(axes: Sequence[Expr | Axis], name: str) -> tuple[Expr | Axis,
 def _apart(a: Expr | Axis, b: Expr | Axis) -> bool:
     """Whether two parts of one dimension certainly have nothing in common."""
     if not isinstance(a, Axis) and not isinstance(b, Axis):
-        (base, offset), (other, distance) = _split(a), _split(b)
+        (base, offset), (other, distance) = split_offset(a), split_offset(b)
         return base == other and offset != distance
     first, second = _known(a), _known(b)
     return first is not None and second is not None and not set(first) & set(second)
-
-
-def _split(index: Expr) -> tuple[Expr | None, int]:
-    """An index as a sum of an expression and a constant."""
-    match index:
-        case Const():
-            return None, int(index.value)
-        case Binary(_, "add", lhs, Const() as rhs):
-            base, offset = _split(lhs)
-            return base, offset + int(rhs.value)
-        case Binary(_, "add", Const() as lhs, rhs):
-            base, offset = _split(rhs)
-            return base, offset + int(lhs.value)
-        case Binary(_, "sub", lhs, Const() as rhs):
-            base, offset = _split(lhs)
-            return base, offset - int(rhs.value)
-    return index, 0
 
 
 def _known(axis: Expr | Axis) -> range | None:

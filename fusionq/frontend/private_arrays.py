@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fusionq.frontend.callees import entry_of
 from fusionq.frontend.complex_numbers import complex_type
 from fusionq.frontend.language_arguments import Argument, Arguments, LanguageArguments
 from fusionq.frontend.memory import declarations
@@ -68,10 +69,7 @@ class PrivateArrays(LanguageArguments):
         node: ast.Call,
     ) -> NewPrivateArray | None:
         """``np.zeros(4, np.float32)`` and its like; None for a call of another function."""
-        try:
-            parameters = _MAKING.get(function)
-        except TypeError:  # not hashable
-            return None
+        parameters = entry_of(_MAKING, function)
         if parameters is None:
             return None
         called = ast.unparse(node.func)

@@ -257,7 +257,7 @@ class Statements(ArrayFunctions):
             extent = self.extents(value)[0]
             if isinstance(extent, Constant):
                 value = TupleValue(tuple(self.unpacked(value, int(extent.value), node)))
-        count, others = len(target.elts), len(target.elts) - 1
+        others = len(target.elts) - 1
         if not isinstance(value, TupleValue) or len(value.items) < others:
             self.fail(
                 node,
@@ -270,7 +270,6 @@ class Statements(ArrayFunctions):
         assert isinstance(starred, ast.Starred)
         names = [*target.elts[:place], starred.value, *target.elts[place + 1 :]]
         whole = ast.copy_location(type(target)(names, ast.Store()), target)
-        assert len(names) == count
         items = (*value.items[:place], rest, *value.items[end:])
         self.unpack(whole, TupleValue(items), node)
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fusionq.frontend import function_bodies
-from fusionq.frontend.callees import Callee
+from fusionq.frontend.callees import Callee, entry_of
 from fusionq.frontend.complex_numbers import ComplexNumbers
 from fusionq.frontend.function_handlers import all_constant, float_function, numpy_type
 from fusionq.frontend.typing_rules import arithmetic_type, type_name
@@ -38,10 +38,7 @@ def call_written_function(
     lowering: ComplexNumbers, function: object, arguments: Sequence[Value], node: ast.Call
 ) -> Value | None:
     """The value of calling a function of the table below; None if the table does not have it."""
-    try:
-        entry = _HANDLERS.get(function)
-    except TypeError:  # not hashable
-        return None
+    entry = entry_of(_HANDLERS, function)
     if entry is None:
         return None
     least, greatest, handler = entry

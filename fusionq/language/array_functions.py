@@ -3,7 +3,7 @@ order, from the first to the last, with NumPy scalars."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -27,12 +27,10 @@ def combined(name: str, *arrays: npt.NDArray[Any]) -> Any:
         case "dot":
             return _dot(*arrays)
         case "norm":
-            (array,) = arrays
-            floats = array if _is_floating(array.dtype) else array.astype(np.float64)
+            floats = _floats(arrays[0])
             return np.sqrt(_dot(floats, floats))
         case "mean":
-            (array,) = arrays
-            floats = array if _is_floating(array.dtype) else array.astype(np.float64)
+            floats = _floats(arrays[0])
             return floats.dtype.type(_sum(floats) / floats.dtype.type(floats.size))
         case "var" | "std":
             return _variance(arrays[0], root=name == "std")
@@ -41,12 +39,16 @@ def combined(name: str, *arrays: npt.NDArray[Any]) -> Any:
         case "any" | "all":
             return np.bool_(getattr(np, name)([bool(x) for x in arrays[0].flat]))
         case "max" | "min":
-            return _extremum(np.maximum if name == "max" else np.minimum, arrays[0].flat)
+            return reduce(np.maximum if name == "max" else np.minimum, arrays[0].flat)
     return np.int64(getattr(np, name)(arrays[0]))
 
 
 def _is_floating(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "f" or is_bfloat16(dtype)
+
+
+def _floats(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return array if _is_floating(array.dtype) else array.astype(np.float64)
 
 
 def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -68,7 +70,7 @@ def _sum(array: npt.NDArray[Any], product: bool = False) -> Any:
 
 
 def _variance(array: npt.NDArray[Any], root: bool) -> Any:
-    result = array.dtype if _is_floating(array.dtype) else np.dtype(np.float64)
+    result = _floats(array).dtype
     wide = _wide(result).type
     floats = array.astype(wide)
     mean = wide(_sum(floats) / wide(floats.size))
@@ -84,10 +86,3 @@ def _dot(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Any:
     for x, y in zip(a, b, strict=True):
         total = total + first(x) * second(y)
     return result.type(total)
-
-
-def _extremum(function: Any, elements: Iterable[Any]) -> Any:
-    found: Any = None
-    for x in elements:
-        found = x if found is None else function(found, x)
-    return found

@@ -39,6 +39,7 @@ from fusionq.ir.nodes import (
     Unary,
     Var,
 )
+from fusionq.ir.offsets import split_offset
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import rewrite, subexpressions
 
@@ -170,7 +171,7 @@ def strongest(conditions: Sequence[Expr]) -> list[Expr]:
     for cond in conditions:
         match cond:
             case Compare("lt" | "le" | "gt" | "ge" as op, lhs, rhs) if lhs.type == INT64:
-                (a, more), (b, less) = _parts(lhs), _constant(rhs)
+                (a, more), (b, less) = split_offset(lhs), _constant(rhs)
                 margin = more - less
                 if op == "lt":
                     op, margin = "le", margin + 1
@@ -183,23 +184,6 @@ def strongest(conditions: Sequence[Expr]) -> list[Expr]:
                 others[cond] = None
     kept_ones = [Compare(op, _plus(a, margin), b) for (op, a, b), margin in found.items()]
     return [*kept_ones, *others]
-
-
-def _parts(expr: Expr) -> tuple[Expr, int]:
-    """``expr`` as something and a constant that is added to it."""
-    match expr:
-        case Const(_, value):
-            return Const(INT64, 0), int(value)
-        case Binary(_, "add", lhs, Const(_, value)):
-            found, more = _parts(lhs)
-            return found, more + int(value)
-        case Binary(_, "add", Const(_, value), rhs):
-            found, more = _parts(rhs)
-            return found, more + int(value)
-        case Binary(_, "sub", lhs, Const(_, value)):
-            found, more = _parts(lhs)
-            return found, more - int(value)
-    return expr, 0
 
 
 def _constant(expr: Expr) -> tuple[Expr, int]:

@@ -98,8 +98,11 @@ class SplitLaunches:
         shortest = target.shortest_split_row * target.sub_group_size
         if ndim == len(items):
             low, beyond = size_order(row, bits=2)
-            sides = (low, min(beyond, shortest)), (max(low, shortest), beyond)
-            self._validity.demand_between(row, *sides[row >= shortest])
+            if row < shortest:
+                beyond = min(beyond, shortest)
+            else:
+                low = max(low, shortest)
+            self._validity.demand_between(row, low, beyond)
         if row < shortest:
             return False
         return self._inside(split, sources, row) >= target.least_split_share * row
