@@ -21,7 +21,7 @@ from fusionq.execution.compile import (
 )
 from fusionq.execution.reporting import report_of
 from fusionq.execution.resized_runs import ResizedRuns, size_key
-from fusionq.planning.plan import Plan
+from fusionq.planning.plan import empty_plan
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun
 
@@ -146,7 +146,4 @@ def _show(report: Report) -> None:
 
 def empty_run() -> PreparedRun:
     """What a fusion without submissions becomes."""
-    from fusionq.analysis.validity import Validity
-
-    plan = Plan("unfused", (), (), (), "nothing was submitted", Validity((), (), ()), {})
-    return PreparedRun(BuiltPlan(plan, ()), tuple, "memory", {})
+    return PreparedRun(BuiltPlan(empty_plan(), ()), tuple, "memory", {})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fusionq.base.options import UNFUSED
 from fusionq.memory.fusing_queues import LOCK
+from fusionq.planning.plan import empty_plan
 from fusionq.planning.structure import structure_key
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun
@@ -56,7 +57,7 @@ def _report_of_unfused(ended: SubmissionList) -> Report:
 
     assert ended.owner is not None
     submissions = ended.submissions()
-    plan = _analysed(submissions, ended.owner.target)
+    plan = _analysed(submissions, ended.owner.target) if submissions else empty_plan()
     stages = tuple(
         stage if stage.boundary is None else replace(stage, boundary=ended.fallback)
         for stage in plan.stages

@@ -42,6 +42,7 @@ __all__ = [
     "StagePlan",
     "StrategyTime",
     "TiledPart",
+    "empty_plan",
 ]
 
 
@@ -253,3 +254,8 @@ class Plan:
                 replace(r, buffer=label(r.producer, r.argument)) for r in self.recomputed
             ),
         )
+
+
+def empty_plan() -> Plan:
+    """The plan of a fusion without submissions."""
+    return Plan("unfused", (), (), (), "nothing was submitted", Validity((), (), ()), {})

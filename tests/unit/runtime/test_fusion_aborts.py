@@ -400,3 +400,19 @@ def test_depends_on_takes_dpctl_events(sycl_queue):
 def test_other_dependences_are_refused(queue, wrong):
     with pytest.raises(fq.ArgumentError, match=r"depends_on takes"):
         queue.submit(copy, 8, floats(), empty(), depends_on=wrong)
+
+
+def test_a_block_that_an_exception_ends_before_its_first_submission_has_a_report(queue):
+    with pytest.raises(KeyError), fq.fusion(queue):
+        raise KeyError("missing")
+    report = queue.last_report
+    assert report.submissions == ()
+    assert "an exception ended the block: KeyError" in report.fallback
+    assert "0 submissions" in str(report)
+
+
+def test_a_list_that_is_cancelled_before_its_first_submission_has_a_report(queue):
+    queue.start_fusion()
+    queue.cancel_fusion()
+    assert queue.last_report.submissions == ()
+    assert "fusion was cancelled" in str(queue.last_report)
