@@ -7,6 +7,9 @@ of what conditions bound in a loop of its own, without these (index-set splittin
         else:                                   for j in its items before and behind:
             b[i, j] = 0                             if 0 < j < m - 1: … else: …
 
+Where rows are cut (``cuts_rows``), that is done for each segment in which quotients of ids are the
+same (``row_segments``).
+
 In the loop of a compiler over the work-items of a group such conditions are masks, and clamped
 indices gathered elements.  Conditions that are the same for a row stay, as they are no masks.  The
 rows and items of a range are dealt to the groups evenly, however many there are: launches of all
@@ -21,12 +24,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from fusionq.base.frozen import dataclass
 from fusionq.codegen.group_conditions import FENCE, skipped_outside
-from fusionq.codegen.interior import MOST_NODES, Interior, interior_of, nodes_of
+from fusionq.codegen.interior import MOST_NODES, Interior, interior_of, nodes_of, whole_rows
 from fusionq.codegen.jammed_loops import JammedLoops, jammed_loops
 from fusionq.codegen.row_loops import InnerRow, RowLoops, SeveralSteps, folded
+from fusionq.codegen.row_segments import RowSegments, row_segments
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import (
@@ -60,16 +65,25 @@ _ONE = Const(INT64, 1)
 @dataclass(frozen=True)
 class Rows:
     """Of a kernel that does ``body`` below ``extents`` in each dimension; ``interior``: the part of
-    a row in which conditions are decided, where some bound one."""
+    a row, or of each of its ``segments`` if it is cut, in which conditions are decided, where some
+    bound one."""
 
     extents: tuple[Expr, ...]
     body: Body
     interior: Interior | None
+    segments: RowSegments | None = None
 
     @property
     def inside(self) -> Body:
         """What most work-items of a row do."""
-        return self.body if self.interior is None else self.interior.body
+        if self.interior is not None:
+            return self.interior.body
+        return self.body if self.segments is None else self.segments.body
+
+    @property
+    def of_row(self) -> tuple[str, ...]:
+        """The variables of ``inside`` that are the same for all of a segment."""
+        return () if self.segments is None else self.segments.variables
 
 
 def rows_of(kernel: Kernel) -> Rows | None:
@@ -79,14 +93,18 @@ def rows_of(kernel: Kernel) -> Rows | None:
     if whole is None or nodes_of(body) > MOST_NODES or not _is_of_items(kernel):
         return None
     inside, limits = whole
+    extents = tuple(limits[d] for d in range(kernel.ndim))
+    segments = row_segments(kernel, inside) if kernel.cuts_rows else None
+    if segments is not None and segments.divisors:
+        return Rows(extents, inside, whole_rows(segments.body, segments.interior), segments)
     interior = interior_of(replace(kernel, body=inside), keeps_rows=True)
-    return Rows(tuple(limits[d] for d in range(kernel.ndim)), inside, interior)
+    return Rows(extents, inside, interior)
 
 
 def jammed_rows(kernel: Kernel, rows: Rows, lanes: int) -> JammedLoops | None:
     """How several vectors of ``lanes`` are done together inside of the ``rows`` of ``kernel``; None
     where they are not."""
-    return jammed_loops(kernel, rows.inside, lanes, most_nodes=MOST_JAMMED)
+    return jammed_loops(kernel, rows.inside, lanes, rows.of_row, most_nodes=MOST_JAMMED)
 
 
 def along_rows(kernel: Kernel) -> Kernel:
@@ -132,7 +150,13 @@ def along_rows(kernel: Kernel) -> Kernel:
     items = [Var(INT64, fresh("item")) for _ in range(last)]
     items.append(Var(INT64, variable("item", INT64)))
 
+    of_segment = {
+        name: Var(INT64, variable(name.replace(" ", "_"), INT64)) for name in rows.of_row
+    }
+
     def expr(e: Expr) -> Expr:
+        if isinstance(e, Var):
+            return of_segment.get(e.name, e)
         return items[e.dim] if isinstance(e, ItemQuery) and e.query == "global_id" else e
 
     def put(body: Sequence[Stmt]) -> Body:
@@ -141,30 +165,46 @@ def along_rows(kernel: Kernel) -> Kernel:
     def value(e: Expr) -> Expr:
         return rewrite(e, expr)
 
-    ends = firsts[last], lasts[last]
     of_row = RowLoops((1,) * last + (lanes,), fresh, variable)
     together = None if several is None else SeveralSteps(several.items, put(several.body))
-    row: tuple[Stmt, ...]
-    if rows.interior is None:
-        behind = assigned("behind", Binary(INT64, "add", lasts[last], _ONE))
-        rest, row = firsts[last], ()
-        if together is not None:
-            rest, row = of_row.several(items[last], rest, behind, together)
-        row += (of_row.strided(items[last], rest, behind, put(rows.body), True, kernel.ndim),)
-    else:
+    alone = {p.name for p in kernel.params if isinstance(p, ArrayParam) and p.restrict}
+
+    def part(body: Body, first: Expr, end: Expr, behind: Expr) -> tuple[Stmt, ...]:
+        """What does ``body`` from the ``first`` item to the ``end``, the one before ``behind``."""
         inside = rows.interior
+        if inside is None:
+            steps: tuple[Stmt, ...] = ()
+            if together is not None:
+                first, steps = of_row.several(items[last], first, behind, together)
+            return (*steps, of_row.strided(items[last], first, behind, put(body), True, last + 1))
         inner = InnerRow(
-            folded("maximum", [firsts[last], *map(value, inside.lows)]),
-            folded("minimum", [lasts[last], *map(value, inside.highs)]),
+            folded("maximum", [first, *map(value, inside.lows)]),
+            folded("minimum", [end, *map(value, inside.highs)]),
             tuple(map(value, inside.where)),
             put(inside.body),
             together=together,
         )
-        alone = {p.name for p in kernel.params if isinstance(p, ArrayParam) and p.restrict}
-        row = of_row.parted(
-            items[last], ends, inner, put(rows.body), is_repeatable(rows.body, alone),
-            put(skipped_outside(rows.body, (FENCE,))),
+        return of_row.parted(
+            items[last], (first, end), inner, put(body), is_repeatable(body, alone),
+            put(skipped_outside(body, (FENCE,))),
         )  # fmt: skip
+
+    ends = firsts[last], lasts[last]
+    row: tuple[Stmt, ...]
+    if rows.segments is not None:
+        cut = rows.segments
+        row = of_row.in_segments(
+            of_segment[cut.first],
+            ends,
+            [Assign(of_segment[name].name, value(e)) for name, e in cut.values],
+            [value(e) for e in cut.lengths],
+            partial(part, cut.body),
+        )
+    elif rows.interior is not None:
+        row = part(rows.body, *ends, Binary(INT64, "add", lasts[last], _ONE))
+    else:
+        behind = assigned("behind", Binary(INT64, "add", lasts[last], _ONE))
+        row = part(rows.body, *ends, behind)
     for d in reversed(range(last)):
         end = Binary(INT64, "add", lasts[d], _ONE)
         row = (For(items[d].name, firsts[d], end, _ONE, row),)

@@ -28,6 +28,7 @@ from fusionq.ir.nodes import (
     Select,
     Stmt,
     Var,
+    While,
 )
 from fusionq.ir.types import INT64, ScalarType
 
@@ -132,6 +133,30 @@ class RowLoops:
         chosen = Assign(item.name, Binary(INT64, "add", loop, lane))
         steps = For(loop.name, start, rest, Const(INT64, size), (chosen, *together.body))
         return rest, (Assign(rest.name, Binary(INT64, "add", start, count)), steps)
+
+    def in_segments(
+        self,
+        first: Var,
+        row: tuple[Expr, Expr],
+        values: Sequence[Stmt],
+        lengths: Sequence[Expr],
+        part: Callable[[Expr, Expr, Expr], tuple[Stmt, ...]],
+    ) -> tuple[Stmt, ...]:
+        """A row from the first to the last item in segments.  ``first``: the variable of a
+        segment's first item, in terms of which are ``values``, what it needs, and ``lengths``, all
+        of which are positive and of which the least counts; ``part`` does the items from the first
+        to the last, which is the one before the third."""
+        end, next_first = (Var(INT64, self.variable(n, INT64)) for n in ("end", "next_first"))
+        behind = Binary(INT64, "add", row[1], _ONE)
+        count = folded("minimum", [Binary(INT64, "sub", behind, first), *lengths])
+        segment = (
+            *values,
+            Assign(next_first.name, Binary(INT64, "add", first, count)),
+            Assign(end.name, Binary(INT64, "sub", next_first, _ONE)),
+            *part(first, end, next_first),
+            Assign(first.name, next_first),
+        )
+        return Assign(first.name, row[0]), While(Compare("lt", first, behind), segment)
 
     def parted(
         self,

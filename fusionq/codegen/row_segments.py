@@ -14,6 +14,7 @@ Conditions on ``j`` bound the segment's interior as those on an id do.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from fusionq.base.frozen import dataclass
@@ -41,7 +42,14 @@ from fusionq.ir.nodes import (
 )
 from fusionq.ir.range_guard import is_same_for_all, limited_id
 from fusionq.ir.types import INT64
-from fusionq.ir.walk import expressions, rewrite, rewrite_body, subexpressions
+from fusionq.ir.walk import (
+    assigned_variable,
+    expressions,
+    rewrite,
+    rewrite_body,
+    statements,
+    subexpressions,
+)
 
 MOST_DIVISIONS = 4
 """Pairs of a dividend and a divisor, each of which is divided at the start of a segment."""
@@ -67,6 +75,11 @@ class RowSegments:
     body: Body
     interior: Interior | None
 
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """All that are the same for a segment."""
+        return (self.first, *(name for name, _ in self.values))
+
     def counted(self, kernel: Kernel) -> Body:
         """What most work-items do, in terms of ``kernel``, for estimates: nothing is divided."""
         last, zero = ItemQuery("global_id", kernel.ndim - 1), Const(INT64, 0)
@@ -82,6 +95,7 @@ def row_segments(kernel: Kernel, body: Body) -> RowSegments | None:
     conditions keep out work-items from a part of the body."""
     if sum(1 for _ in expressions(body)) > MOST_NODES:
         return None
+    body = _with_divisors(body)
     last = ItemQuery("global_id", kernel.ndim - 1)
     divided, guards = _divided(body, last), _guards(body)
     if not guards and not 0 < len(divided) <= MOST_DIVISIONS:
@@ -130,12 +144,37 @@ def row_segments(kernel: Kernel, body: Body) -> RowSegments | None:
     return RowSegments(_FIRST.name, tuple(values.items()), kept, divisors, cut, interior)
 
 
+def _with_divisors(body: Body) -> Body:
+    """``body`` with the values of variables that it divides by in their places, where these are
+    assigned once, to what is the same for all."""
+    divisors = {
+        e.rhs.name
+        for e in expressions(body)
+        if isinstance(e, Binary) and e.op in ("floordiv", "mod") and isinstance(e.rhs, Var)
+    }
+    if not divisors:
+        return body
+    times = Counter(assigned_variable(s) for s in statements(body))
+    values: dict[str, Expr] = {}
+
+    def expr(e: Expr) -> Expr:
+        return values.get(e.name, e) if isinstance(e, Var) else e
+
+    for s in statements(body):
+        if isinstance(s, Assign) and s.value.type == INT64 and times[s.name] == 1:
+            value = rewrite(s.value, expr)
+            if is_same_for_all(value):
+                values[s.name] = value
+    values = {name: value for name, value in values.items() if name in divisors}
+    return rewrite_body(body, expr) if values else body
+
+
 def _divided(body: Body, last: Expr) -> list[tuple[Expr, Expr]]:
     """The last id, also with the same for a whole row added, and what it is divided by."""
     found: dict[tuple[Expr, Expr], None] = {}
     for e in expressions(body):
         match e:
-            case Binary(type, "floordiv", dividend, divisor) if type == INT64:
+            case Binary(type, "floordiv" | "mod", dividend, divisor) if type == INT64:
                 least = CODE_LIMITS.shortest_segment
                 few = isinstance(divisor, Const) and int(divisor.value) < least
                 if _is_sum(dividend, last) and is_same_for_all(divisor) and not few:
@@ -144,12 +183,14 @@ def _divided(body: Body, last: Expr) -> list[tuple[Expr, Expr]]:
 
 
 def _is_sum(expr: Expr, last: Expr) -> bool:
-    """Whether ``expr`` is the last id, or that and what is the same for a row."""
+    """Whether ``expr`` is the last id, or that and what is the same for a row, or less it."""
     match expr:
         case Binary(type, "add", lhs, rhs) if type == INT64:
             if _of_row(rhs, last):
                 return _is_sum(lhs, last)
             return _of_row(lhs, last) and _is_sum(rhs, last)
+        case Binary(type, "sub", lhs, rhs) if type == INT64:
+            return _of_row(rhs, last) and _is_sum(lhs, last)
     return expr == last
 
 

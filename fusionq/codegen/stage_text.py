@@ -267,7 +267,7 @@ class StageText:
         kernel, lanes = code.kernel, self.target.worker_size
         if inner is not None:
             bodies.append(inner.body)
-            of_row = [segments.first, *(name for name, _ in segments.values)]
+            of_row = segments.variables
             several = None if beside.arrays else jammed_loops(kernel, inner.body, lanes, of_row)
         if several is not None:
             bodies.append(several.body)

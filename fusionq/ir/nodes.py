@@ -379,6 +379,8 @@ class Kernel:
     ``SMALL``.
     ``row_lanes``: work-groups of so many work-items, lanes of a vector, do the range along its rows
     (``codegen.along_rows``).
+    ``cuts_rows``: these rows are cut where quotients of ids change (``codegen.row_segments``); the
+    divisors are positive.
     ``one_by_one``: no vectors are made of its work-items (``codegen.own_rows``).
     ``few_items``: so few of them that nothing hides how long memory takes, but what each does
     itself (``codegen.loads_together``).
@@ -401,6 +403,7 @@ class Kernel:
     apart: tuple[tuple[str, str, bool], ...] = field(default=(), compare=False)
     small_sizes: bool = False
     row_lanes: int | None = None
+    cuts_rows: bool = False
     one_by_one: bool = False
     few_items: bool = False
     row_turns: int | None = None

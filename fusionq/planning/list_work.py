@@ -11,6 +11,7 @@ from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import Target
+from fusionq.codegen.along_rows import rows_of
 from fusionq.codegen.interior import parted, parted_items
 from fusionq.codegen.private_reductions import private_reductions, with_reductions
 from fusionq.codegen.row_loops import lanes_of
@@ -50,6 +51,7 @@ def list_work(
     assert isinstance(body, Persistent)
     arrays, integers = _arguments(questions, plan.kernel, plan.sources)
     insides = [inside_tiles(code, target) for code in body.codes]
+    cut = [_are_cut(code, target) for code in body.codes]
     reducing = [_reducing(code, target) for code in body.codes]
     known: dict[Hashable, tuple[int, Work, Work | None]] = {}
     found: list[tuple[int, Work, Work | None]] = []
@@ -77,7 +79,9 @@ def list_work(
             inside = None
             if done is not None:
                 inside = item_work(done, sizes, target) * prod(range_)
-            whole = item_work(kernel, sizes, target) * prod(range_)
+            whole = inside
+            if whole is None or not cut[stage.code]:
+                whole = item_work(kernel, sizes, target) * prod(range_)
             known[key] = sum(own_memory.values()), whole, inside
         found.append(known[key])
     extents = extents_of(body, params)
@@ -98,6 +102,15 @@ def list_work(
         )
     )
     return ListWork(stages, whole, pipeline is not None, tiling.block, tiling.assignment == "turns")
+
+
+def _are_cut(code: StageCode, target: Target) -> bool:
+    """Whether launches of a stage go along rows that are cut where quotients of ids change, as the
+    stage's tiles do."""
+    if not target.device.jams_rows or not _is_by_vectors(code, target):
+        return False
+    segments = row_segments(code.kernel, parted(code)[0])
+    return segments is not None and bool(segments.divisors)
 
 
 def inside_tiles(code: StageCode, target: Target) -> Kernel | None:
@@ -158,6 +171,7 @@ def launches_work(
         shapes = {(name, d): n for name, (_, a) in arrays.items() for d, n in enumerate(a.shape)}
         whole, chain = NOTHING, 0.0
         for kernel, range_ in _parts(questions.submissions, plan):
+            kernel = _counted(kernel)
             known = range_ if kernel.ndim == len(range_) else (prod(range_),)
             sizes = Sizes(integers, shapes, known, plan.local_range or ())
             each = item_work(kernel, sizes, target)
@@ -169,6 +183,14 @@ def launches_work(
         touched = sum(own.values())
         found.append(StageWork(number, items, touched, whole, None, 0, groups, chain))
     return tuple(found), sum(memory.values())
+
+
+def _counted(kernel: Kernel) -> Kernel:
+    """What most work-items of a launch of ``kernel`` do."""
+    rows = rows_of(kernel) if kernel.cuts_rows else None
+    if rows is None or rows.segments is None:
+        return kernel
+    return replace(kernel, body=rows.segments.counted(kernel))
 
 
 def _parts(

@@ -135,10 +135,12 @@ class SidePlan:
 @dataclass(frozen=True, slots=True)
 class Guards:
     """Conditions on ids, as text: ``bounds`` of the compiler's loop over work-items, and what holds
-    ``inside`` of rows, whose code has no such condition."""
+    ``inside`` of rows, whose code has no such condition.  ``divisors`` of ids, by which a segment
+    of a row is divided once."""
 
     bounds: tuple[str, ...]
     inside: tuple[str, ...]
+    divisors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

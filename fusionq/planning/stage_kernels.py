@@ -29,6 +29,7 @@ from fusionq.passes.symbol_sources import of_members
 from fusionq.planning.pinned_constants import PinnedConstants
 from fusionq.planning.plan import SidePlan, StagePlan
 from fusionq.planning.promotion import Moved
+from fusionq.planning.segmented_launches import SegmentedLaunches
 from fusionq.planning.small_sizes import demand_small_sizes
 from fusionq.planning.split_launches import SplitLaunches
 from fusionq.planning.stages import Stage, barriers_of
@@ -57,6 +58,7 @@ class StageKernels:
         self._device = device
         self._streamed = StreamedLaunches(target, questions.validity)
         self._split = SplitLaunches(questions.submissions, target, questions.validity)
+        self._segmented = SegmentedLaunches(questions.submissions, target, questions.validity)
         self._absent = absent
         self._pinned = pinned
         self._written: set[int] | None = None
@@ -170,6 +172,9 @@ class StageKernels:
         kernel, guards = fused.kernel, None
         if stage.space.local_range is None:
             kernel, guards = self._split.launched(kernel, fused.sources, items)
+            cut = self._segmented.launched(fused.kernel, fused.sources, items)
+            if cut is not None:
+                kernel, guards = cut.kernel, cut.guards
         if kernel.row_lanes is None:
             kernel = self._streamed.kernel(kernel, items)
         return StagePlan(

@@ -104,7 +104,9 @@ class ReportedStage:
     kernel, the stages inside it.  ``side_by_side``: the submissions of each part, where parts of
     the launch's work-groups do them.  On CPUs without registers for masks ``loop_bounds`` are the
     conditions on ids that bound the compiler's loop over work-items, and ``inside_rows`` those that
-    hold inside of a launch's rows, where they are not asked for; others are masks.
+    hold inside of a launch's rows, where they are not asked for; others are masks.  ``divisors``:
+    what ids are divided by once for a segment of a row, where all of its work-items have one
+    quotient.
     ``items_at_once``: how many neighbours in each dimension a work-item does together, so that
     elements they have in common are loaded once; empty: one.  ``vectors_at_once``: how many
     vectors of a row of the range work-groups do together, on CPUs.  ``one_by_one``: whether no
@@ -122,6 +124,7 @@ class ReportedStage:
     side_by_side: tuple[tuple[int, ...], ...] = ()
     loop_bounds: tuple[str, ...] = ()
     inside_rows: tuple[str, ...] = ()
+    divisors: tuple[str, ...] = ()
     items_at_once: tuple[int, ...] = ()
     vectors_at_once: int = 1
     one_by_one: bool = False
@@ -191,6 +194,7 @@ class ReportModel:
                 tuple(part.submissions for part in stage.beside),
                 () if stage.guards is None else stage.guards.bounds,
                 () if stage.guards is None else stage.guards.inside,
+                () if stage.guards is None else stage.guards.divisors,
                 stage.items_at_once,
                 stage.vectors_at_once,
                 stage.kernel.one_by_one,
@@ -306,6 +310,7 @@ class ReportModel:
                     "side_by_side": [list(part) for part in stage.side_by_side],
                     "loop_bounds": list(stage.loop_bounds),
                     "inside_rows": list(stage.inside_rows),
+                    "divisors": list(stage.divisors),
                     "items_at_once": list(stage.items_at_once),
                     "vectors_at_once": stage.vectors_at_once,
                     "one_by_one": stage.one_by_one,

@@ -156,6 +156,7 @@ def _launch(
     for what, conditions in (
         ("bounds of the loop over work-items", stage.loop_bounds),
         ("not asked inside of rows", stage.inside_rows),
+        ("divided by once for a segment of a row", stage.divisors),
     ):
         if conditions:
             found.append([(f"  {what}: ", "green"), (shortened(", ".join(conditions)), "")])

@@ -1,0 +1,155 @@
+"""Launches whose work-groups go along rows that are cut where quotients of ids change.
+
+A work-item that finds its place by dividing its id, ``i = id // m`` and ``j = id % m``, divides for
+itself, and the compiler does not see that neighbours access neighbours.  In segments
+(``codegen.row_segments``) that is divided once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from math import ceil
+
+from fusionq.analysis.list_validity import ListValidity
+from fusionq.analysis.submission import Submission
+from fusionq.analysis.symbol_sources import Source
+from fusionq.analysis.validity import Condition, Validity
+from fusionq.base.frozen import dataclass
+from fusionq.base.target import Target
+from fusionq.codegen.along_rows import Rows, rows_of
+from fusionq.ir.nodes import Binary, Const, Expr, Extent, Kernel, Param
+from fusionq.ir.printer import print_expr
+from fusionq.ir.walk import subexpressions
+from fusionq.language.ranges import Range
+from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
+from fusionq.planning.by_kernel import ByKernel
+from fusionq.planning.cost import tile_seconds
+from fusionq.planning.item_work import item_work
+from fusionq.planning.known_values import launch_sizes
+from fusionq.planning.plan import Guards
+
+FEWEST_STEPS = 2
+"""Of a segment, by all lanes, at least: what begins and ends it takes as long as some steps."""
+
+_SIGNS = {"add": "+", "sub": "-", "mul": "*"}
+_BOUND = 1 << 62
+"""Beyond what divisors are made of: none wraps."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A ``kernel`` whose ``rows`` are cut."""
+
+    kernel: Kernel
+    rows: Rows
+
+    @property
+    def guards(self) -> Guards:
+        """What becomes of its conditions, and what ids are divided by."""
+        segments, interior = self.rows.segments, self.rows.interior
+        assert segments is not None
+        decided = () if interior is None else interior.decided
+        divisors = tuple(map(print_expr, segments.divisors))
+        return Guards((), tuple(map(print_expr, decided)), divisors)
+
+
+class SegmentedLaunches:
+    """The launches of a list of ``submissions`` on ``target``; sizes and scalars on which it
+    depends what they are ``validity`` remembers."""
+
+    def __init__(
+        self, submissions: Sequence[Submission], target: Target, validity: ListValidity
+    ) -> None:
+        self._submissions = submissions
+        self._target = target
+        self._validity = validity
+        self._cut = ByKernel(partial(_cut, lanes=target.sub_group_size))
+        self._demanded: dict[tuple[str, tuple[Source, ...]], bool] = {}
+
+    def launched(
+        self, kernel: Kernel, sources: Mapping[str, ParamSource], items: Range
+    ) -> Cut | None:
+        """``kernel`` as a launch over ``items`` runs it in segments; None where it does not."""
+        if not self._target.device.jams_rows or not items.size:
+            return None
+        cut = self._cut[kernel]
+        if cut is None or not self._are_long(cut, sources):
+            return None
+        sizes = launch_sizes(kernel, sources, self._submissions)
+        sizes = replace(sizes, items=tuple(items) if kernel.ndim == len(items) else (items.size,))
+        seconds = tile_seconds(item_work(kernel, sizes, self._target), 0.0, self._target)
+        least = self._target.costs.split_saved_seconds * self._target.throughput_parts
+        if not seconds or not self._validity.are_at_least(tuple(items), ceil(least / seconds)):
+            return None
+        return cut
+
+    def _are_long(self, cut: Cut, sources: Mapping[str, ParamSource]) -> bool:
+        """Whether all segments are, but for the last ones of rows; that has to stay so."""
+        assert cut.rows.segments is not None
+        places: dict[Source, str] = {}
+        fewest = FEWEST_STEPS * self._target.sub_group_size
+        texts: list[str] = []
+        for divisor in cut.rows.segments.divisors:
+            values = [_text(e, sources, places) for e in subexpressions(divisor)]
+            if None in values:
+                return False
+            whole = _text(divisor, sources, places)
+            texts += [f"-{_BOUND} < {value} < {_BOUND}" for value in values]
+            texts.append(f"{whole} >= {fewest}")
+        return self._demand(" and ".join(dict.fromkeys(texts)), places)
+
+    def _demand(self, text: str, places: Mapping[Source, str]) -> bool:
+        """Whether ``text`` is true of the values at ``places`` today; that has to stay so."""
+        key = text, tuple(places)
+        if key not in self._demanded:
+            names = tuple(places.values())
+            condition = Condition(text, names, (names,))
+            values = {name: place.value(self._submissions) for place, name in places.items()}
+            holds = self._demanded[key] = condition.holds(values)
+            if not holds:
+                condition = replace(condition, text=f"not ({text})")
+            about = tuple((name, (place,)) for place, name in places.items())
+            every = range(len(self._submissions))
+            self._validity.add(Validity(about, (), (), (condition,)), every)
+        return self._demanded[key]
+
+
+def _cut(kernel: Kernel, lanes: int) -> Cut | None:
+    made = replace(kernel, row_lanes=lanes, cuts_rows=True)
+    rows = rows_of(made)
+    return None if rows is None or rows.segments is None else Cut(made, rows)
+
+
+def _text(
+    expr: Expr, sources: Mapping[str, ParamSource], places: dict[Source, str]
+) -> str | None:
+    """``expr``, which is made of arguments, as a Python expression over the names of ``places``, to
+    which it adds; None for what takes more than sums and products."""
+    match expr:
+        case Const():
+            return str(int(expr.value))
+        case Binary(_, "add" | "sub" | "mul" as op, lhs, rhs):
+            left, right = (_text(e, sources, places) for e in (lhs, rhs))
+            return None if left is None or right is None else f"({left} {_SIGNS[op]} {right})"
+        case Binary(_, "floordiv", lhs, Const(_, divisor)) if int(divisor) > 0:
+            left = _text(lhs, sources, places)
+            return None if left is None else f"({left} // {int(divisor)})"
+        case Extent(array, dim):
+            source = sources[array]
+            assert isinstance(source, ArgumentSource)
+            place = Source(source.submission, source.argument, dim)
+        case Param(_, name):
+            match sources[name]:
+                case ArgumentSource(submission, argument):
+                    place = Source(submission, argument, None)
+                case ExtentSource(submission, argument, dim):
+                    place = Source(submission, argument, dim)
+                case RangeSource(submission, dim):
+                    place = Source(submission, None, dim)
+                case _:
+                    return None
+        case _:
+            return None
+    return places.setdefault(place, f"n{len(places)}")
