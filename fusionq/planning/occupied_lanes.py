@@ -26,6 +26,7 @@ from fusionq.ir.nodes import Compare, Expr, Kernel, Store
 from fusionq.ir.walk import statements
 from fusionq.planning.known_values import KnownValues, sizes_of
 from fusionq.planning.members import Kind
+from fusionq.planning.segmented_launches import launched_in_segments
 
 
 def computing_seconds(kind: Kind, space: ItemSpace, target: Target) -> float:
@@ -53,6 +54,8 @@ def lost_lanes(
     if _lanes_in_turn(submission, space, target) <= _lanes_in_turn(submission, before, target):
         return None
     own, name = space.extents_of(global_range(submission)), submission.ir.name
+    if _is_divided(submission, space, target):
+        return f"each work-item of {name} would divide its id, and access elements by itself"
     if space.local_range is not None:
         groups, units = group_count(own, space.local_range), target.device.compute_units
         if groups < units:
@@ -101,6 +104,13 @@ def _stored_vectors(submission: Submission, target: Target) -> int:
     return stores * prod(range_[:-1]) * -(-range_[-1] // target.vector_width)
 
 
+def _is_divided(submission: Submission, space: ItemSpace, target: Target) -> bool:
+    """Whether work-items of ``submission``, whose neighbours access neighbours in segments of rows,
+    find their places by dividing, in work-groups of ``space``: compilers make no vectors of what
+    they access."""
+    return space.local_range is not None and launched_in_segments(submission, target)
+
+
 def _lanes_in_turn(submission: Submission, space: ItemSpace, target: Target) -> float:
     """The lanes that a compute unit does one after the other, those of all vectors in which one of
     the submission's work-items is."""
@@ -112,6 +122,8 @@ def _lanes_in_turn(submission: Submission, space: ItemSpace, target: Target) -> 
         parts = min(parts, group_count(own, space.local_range))
         side = min(side, space.local_range[-1])
     width = target.vector_width
+    if _is_divided(submission, space, target):
+        return prod(own) * width / min(parts, prod(own))
     whole, rest = divmod(own[-1], side)
     vectors = (whole * -(-side // width) + -(-rest // width)) * prod(own[:-1])
     return vectors * width / min(parts, vectors)

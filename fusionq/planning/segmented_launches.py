@@ -17,8 +17,11 @@ from fusionq.analysis.submission import Submission
 from fusionq.analysis.symbol_sources import Source
 from fusionq.analysis.validity import Condition, Validity
 from fusionq.base.frozen import dataclass
+from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import Target
 from fusionq.codegen.along_rows import Rows, rows_of
+from fusionq.codegen.row_segments import row_segments
+from fusionq.codegen.scoping import flatten_blocks
 from fusionq.ir.nodes import Binary, Const, Expr, Extent, Kernel, Param
 from fusionq.ir.printer import print_expr
 from fusionq.ir.walk import subexpressions
@@ -27,7 +30,7 @@ from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, Ra
 from fusionq.planning.by_kernel import ByKernel
 from fusionq.planning.cost import tile_seconds
 from fusionq.planning.item_work import item_work
-from fusionq.planning.known_values import launch_sizes
+from fusionq.planning.known_values import KnownValues, launch_sizes, sizes_of
 from fusionq.planning.plan import Guards
 
 FEWEST_STEPS = 2
@@ -114,6 +117,23 @@ class SegmentedLaunches:
             every = range(len(self._submissions))
             self._validity.add(Validity(about, (), (), (condition,)), every)
         return self._demanded[key]
+
+
+def launched_in_segments(submission: Submission, target: Target) -> bool:
+    """Whether a launch of ``submission`` by itself is in segments, for its sizes of today."""
+    if not target.device.jams_rows or not isinstance(submission.range, Range):
+        return False
+    divisors = _divisors(submission.ir)
+    known = KnownValues(submission.ir, sizes_of(submission))
+    fewest = FEWEST_STEPS * target.sub_group_size
+    return bool(divisors) and all((known.value(d) or 0) >= fewest for d in divisors)
+
+
+@cached_by_identity
+def _divisors(kernel: Kernel) -> tuple[Expr, ...]:
+    """What ids of ``kernel`` are divided by."""
+    segments = row_segments(kernel, flatten_blocks(kernel.body))
+    return () if segments is None else segments.divisors
 
 
 def _cut(kernel: Kernel, lanes: int) -> Cut | None:

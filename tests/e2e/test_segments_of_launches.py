@@ -236,6 +236,33 @@ def test_submissions_that_are_one_launch(queue: fq.FusionQueue) -> None:
     np.testing.assert_array_equal(*results)
 
 
+@fq.kernel
+def products(item: fq.Item, a: Array, w: Array, c: Array) -> None:
+    i, j = item.get_linear_id() // c.shape[1], item.get_linear_id() % c.shape[1]
+    total = np.float32(0)
+    for k in range(a.shape[1]):
+        total += a[i, k] * w[k, j]
+    c[i, j] = total
+
+
+@pytest.mark.parametrize("strategy", ["fused", "sequence"])
+def test_no_work_groups_of_ids_that_are_divided(queue: fq.FusionQueue, strategy: Any) -> None:
+    """A work-group of rows would keep the dependence inside, and divide for each work-item."""
+    a, w = numbers(64 * 128, "float32").reshape(64, 128), numbers(128 * 128, "float32")
+    results = []
+    for asked in ("unfused", strategy):
+        b, c = np.zeros((2, 64, 128), np.float32)
+        with fq.fusion(queue, strategy=asked) as f:
+            queue.submit(products, 64 * 128, a, w.reshape(128, 128), b)
+            queue.submit(products, 64 * 128, b, w.reshape(128, 128), c)
+        queue.wait()
+        results.append(c)
+    assert len(f.report.stages) == 2
+    assert all(stage.kernel.cuts_rows for stage in f.report.plan.stages)
+    assert "would divide its id" in str(f.report) or strategy == "sequence"
+    np.testing.assert_array_equal(*results)
+
+
 def test_profiles_and_checks_have_the_same_result(queue: fq.FusionQueue) -> None:
     a, wanted, c = numbers(777), np.zeros(777, np.int64), np.zeros(777, np.int64)
     queue.submit(inside, 777, 50, a, wanted)
