@@ -56,6 +56,8 @@ def _check_sources(stage: StagePlan, submissions: Sequence[Submission]) -> None:
     beside = [s for part in stage.beside for s in part.submissions]
     if beside and beside != list(stage.submissions):
         raise MalformedData("the stages side by side are not those of the launch's submissions")
+    if stage.order and sorted(stage.order) != list(range(stage.kernel.ndim)):
+        raise MalformedData("a launch's dimensions are not those of its range")
     for extent in stage.extents:
         _source_type(extent, submissions)
     for param, source in zip(stage.kernel.params, stage.sources, strict=True):

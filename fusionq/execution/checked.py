@@ -55,6 +55,7 @@ class CheckedRun(PreparedRun):
         submissions = pending.submissions()
         timings = dict(pending.admission)
         plan = make_plan(submissions, UNFUSED, backend.target)
+        plan = replace(plan, stages=tuple(stage.in_order for stage in plan.stages))
         initialized = "initialized" in (options.check, always_checked())
         self._marks = WrittenMemory(backend, pending, options) if initialized else None
         self._checked = tuple(self._with_checks(stage, submissions) for stage in plan.stages)

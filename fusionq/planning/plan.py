@@ -15,6 +15,7 @@ from fusionq.base.span import Span
 from fusionq.ir.nodes import Kernel
 from fusionq.language.ranges import Range
 from fusionq.passes.labels import renumbered
+from fusionq.passes.permute_dimensions import inverse, permute_dimensions
 from fusionq.passes.sources import (
     ArgumentSource,
     ExtentSource,
@@ -173,6 +174,8 @@ class StagePlan:
     """Of stages that run side by side: each of them, in order."""
     extents: tuple[ExtentSource, ...] = ()
     """Where the linear ids of ``geometry`` are done as rows: the sources of the range's extents."""
+    order: tuple[int, ...] = ()
+    """The dimensions of the range in the order of the kernel's; empty: as they are."""
     items_at_once: tuple[int, ...] = ()
     """How many neighbours in each dimension a launched work-item does; empty: one."""
     vectors_at_once: int = 1
@@ -188,6 +191,10 @@ class StagePlan:
 
     def range_of(self, submissions: Sequence[Sized]) -> Range:
         """The range that the launch covers, of a list of ``submissions``."""
+        whole = self._range_of(submissions)
+        return Range(*(whole[d] for d in self.order)) if self.order else whole
+
+    def _range_of(self, submissions: Sequence[Sized]) -> Range:
         if self.extents:
             return Range(
                 *(submissions[e.submission].number(e.argument, e.dim) for e in self.extents)
@@ -197,6 +204,14 @@ class StagePlan:
             ranges = [global_range(submissions[part.geometry]) for part in self.beside]
             return Range(sum(r[0] for r in ranges), *whole[1:])
         return whole
+
+    @property
+    def in_order(self) -> StagePlan:
+        """The launch with the dimensions as they are."""
+        if not self.order:
+            return self
+        kernel = permute_dimensions(self.kernel, inverse(self.order))
+        return replace(self, kernel=kernel, order=())
 
     @property
     def numbered_kernel(self) -> Kernel:

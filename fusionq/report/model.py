@@ -106,7 +106,8 @@ class ReportedStage:
     conditions on ids that bound the compiler's loop over work-items, and ``inside_rows`` those that
     hold inside of a launch's rows, where they are not asked for; others are masks.  ``divisors``:
     what ids are divided by once for a segment of a row, where all of its work-items have one
-    quotient.
+    quotient.  ``order``: the dimensions of the range from the slowest to that of neighbouring
+    work-items, where that is not the last one.
     ``items_at_once``: how many neighbours in each dimension a work-item does together, so that
     elements they have in common are loaded once; empty: one.  ``vectors_at_once``: how many
     vectors of a row of the range work-groups do together, on CPUs.  ``one_by_one``: whether no
@@ -125,6 +126,7 @@ class ReportedStage:
     loop_bounds: tuple[str, ...] = ()
     inside_rows: tuple[str, ...] = ()
     divisors: tuple[str, ...] = ()
+    order: tuple[int, ...] = ()
     items_at_once: tuple[int, ...] = ()
     vectors_at_once: int = 1
     one_by_one: bool = False
@@ -195,6 +197,7 @@ class ReportModel:
                 () if stage.guards is None else stage.guards.bounds,
                 () if stage.guards is None else stage.guards.inside,
                 () if stage.guards is None else stage.guards.divisors,
+                stage.order,
                 stage.items_at_once,
                 stage.vectors_at_once,
                 stage.kernel.one_by_one,
@@ -311,6 +314,7 @@ class ReportModel:
                     "loop_bounds": list(stage.loop_bounds),
                     "inside_rows": list(stage.inside_rows),
                     "divisors": list(stage.divisors),
+                    "order": list(stage.order),
                     "items_at_once": list(stage.items_at_once),
                     "vectors_at_once": stage.vectors_at_once,
                     "one_by_one": stage.one_by_one,

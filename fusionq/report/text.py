@@ -160,6 +160,8 @@ def _launch(
     ):
         if conditions:
             found.append([(f"  {what}: ", "green"), (shortened(", ".join(conditions)), "")])
+    if stage.order:
+        found.append([("  neighbours in dimension: ", "green"), (str(stage.order[-1]), "")])
     if stage.items_at_once:
         neighbours = f"{' × '.join(map(str, stage.items_at_once))} neighbours together"
         found.append([("  each work-item does: ", "green"), (neighbours, "")])
