@@ -6,7 +6,7 @@ import ctypes
 import functools
 import mmap
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from fusionq.backends.block_pool import BlockPool, clear_all_pools
 from fusionq.backends.host_visible import HostVisible
 from fusionq.backends.sycl.runtime import load_dpctl
+from fusionq.backends.sycl.staggering import PERIOD, next_offset
 from fusionq.base.errors import DeviceError
 
 HUGE_PAGE = 2 << 20
@@ -31,33 +32,40 @@ KEPT_PART = 64
 
 
 def new_pool(device: Any) -> BlockPool:
-    """A pool of the ``dpctl.memory`` objects of one queue on a ``dpctl.SyclDevice``."""
+    """A pool of the blocks (``UsmBlock``) of one queue on a ``dpctl.SyclDevice``."""
     return BlockPool(LARGEST_KEPT, min(MOST_KEPT, device.global_mem_size // KEPT_PART))
+
+
+class UsmBlock(NamedTuple):
+    """A ``dpctl.memory.MemoryUSMShared``, and where in it what it is used for begins."""
+
+    memory: Any
+    address: int
 
 
 class SyclAllocation(HostVisible):
     """USM shared memory; freed when this and all views of it are garbage, or else given to
     ``pool``, which takes it if it has ``size``."""
 
-    __slots__ = ("_memory", "_pool", "_size", "address", "nbytes")
+    __slots__ = ("_block", "_pool", "_size", "address", "nbytes")
 
     def __init__(
-        self, memory: Any, nbytes: int, pool: BlockPool | None = None, size: int | None = None
+        self, block: UsmBlock, nbytes: int, pool: BlockPool | None = None, size: int | None = None
     ) -> None:
-        self._memory = memory
+        self._block = block
         self._pool, self._size = pool, size
         self.nbytes = nbytes
-        self.address: int = memory._pointer
+        self.address = block.address
 
     def __del__(self) -> None:
         if self._pool is not None and self._size is not None:
-            self._pool.give(self._memory, self._size)
+            self._pool.give(self._block, self._size)
 
     @property
     def usm_interface(self) -> dict[str, Any]:
-        """``__sycl_usm_array_interface__`` of the ``dpctl.memory.MemoryUSMShared``."""
-        interface: dict[str, Any] = self._memory.__sycl_usm_array_interface__
-        return interface
+        """``__sycl_usm_array_interface__`` of its bytes."""
+        interface: dict[str, Any] = self._block.memory.__sycl_usm_array_interface__
+        return {**interface, "data": (self.address, False), "shape": (self.nbytes,)}
 
     def host_view(self) -> npt.NDArray[np.uint8]:
         """The bytes, shared, not copied."""
@@ -85,22 +93,26 @@ def allocate(queue: Any, nbytes: int, pool: BlockPool | None = None) -> SyclAllo
     """``nbytes`` of USM shared memory, contents undefined; few bytes from ``pool``, if it has them.
 
     From 4 MiB on it lies on huge pages where the system has them: on a CPU that is worth
-    1.2 to 1.6 times the bandwidth.  Raises DeviceError if there is not enough memory.
+    1.2 to 1.6 times the bandwidth.  It begins at a cache line, and large ones in different sets of
+    the cache (``staggering``).  Raises DeviceError if there is not enough memory.
     """
     pooled = None if pool is None else pool.size_for(nbytes)
     if pool is not None and pooled is not None:
-        memory = pool.take(pooled)
-        if memory is not None:
-            return SyclAllocation(memory, nbytes, pool, pooled)
+        block = pool.take(pooled)
+        if block is not None:
+            return SyclAllocation(block, nbytes, pool, pooled)
     dpctl = load_dpctl()
     size = pooled or max(nbytes, 1)
     huge = size >= _HUGE_FROM
+    offset = next_offset(size)
+    needed = size + (PERIOD if offset else 0)
     if huge:
         size = -(-size // HUGE_PAGE) * HUGE_PAGE
+        needed = max(needed, size)
     alignment = HUGE_PAGE if huge else 64
 
     def new() -> Any:
-        return dpctl.memory.MemoryUSMShared(size, alignment=alignment, queue=queue)
+        return dpctl.memory.MemoryUSMShared(needed, alignment=alignment, queue=queue)
 
     refused = MemoryError, dpctl.memory.USMAllocationError
     try:
@@ -116,9 +128,9 @@ def allocate(queue: Any, nbytes: int, pool: BlockPool | None = None) -> SyclAllo
             f"{device.max_mem_alloc_size:,} bytes, its memory {device.global_mem_size:,}; free "
             "buffers that are not needed any more, or use smaller ones"
         ) from error
-    if huge:
+    if huge:  # what goes on behind them, a page at most, is on small pages
         _advise_huge_pages()(memory._pointer, size)
-    return SyclAllocation(memory, nbytes, pool, pooled)
+    return SyclAllocation(UsmBlock(memory, memory._pointer + offset), nbytes, pool, pooled)
 
 
 @functools.cache
