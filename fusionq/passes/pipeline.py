@@ -47,7 +47,8 @@ def fused_kernel(
             print(f"--- before fuse: submission {s}\n{kernel}", file=sys.stderr)
     fused = fuse(analysis, members, space, barriers, constants)
     _check("fuse", None, fused.kernel)
-    fused = _rewritten("propagate_ids", fused, propagate_ids)
+    propagated = partial(propagate_ids, local_range=space.local_range)
+    fused = _rewritten("propagate_ids", fused, propagated)
     ordered = partial(with_ordered_functions, local_range=space.local_range, device=device)
     fused = _rewritten("lower_group_functions", fused, ordered)
     for view, (scope, footprint, symbol_source) in promoted.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import fusionq as fq
 from fusionq.analysis.item_space import common_space
@@ -13,6 +14,7 @@ from fusionq.passes.dead_stores import eliminate_dead_stores
 from fusionq.passes.fuse import fuse
 from fusionq.passes.pipeline import fused_kernel
 from fusionq.passes.propagate_ids import propagate_ids
+from tests.e2e.kernels_from_text import from_text
 from tests.unit.lists import submissions
 from tests.unit.targets import REFERENCE
 
@@ -121,6 +123,32 @@ def test_variable_that_is_assigned_twice_is_not_propagated():
 
     kernel = propagate_ids(fused((moved, N, vector(), vector())).kernel)
     assert [name for name, _ in kernel.variables] == ["i"]
+
+
+@pytest.mark.parametrize("size", ["item.get_local_range(0)", "4"])
+def test_the_id_of_a_group_times_its_size_and_the_local_id_are_the_global_id(size):
+    kernel = from_text(f"""def random_body(item: fq.NdItem, a, out):
+    group = item.get_group().get_group_id(0)
+    local = item.get_local_id(0)
+    i = group * {size} + local
+    j = local + {size} * group
+    out[i] = a[j]
+""")
+    made = fused((kernel, fq.NdRange(8, 4), vector(8), vector(8))).kernel
+    text = lines(propagate_ids(made, local_range=(4,)))
+    assert "out[item.get_id(0)] = a[item.get_id(0)]" in text
+    without = lines(propagate_ids(made))
+    assert "out[i] = a[j]" in without
+
+
+def test_the_id_of_a_group_times_another_number_stays():
+    @fq.kernel
+    def placed(item: fq.NdItem, a, out):
+        i = item.get_group().get_group_id(0) * 2 + item.get_local_id(0)
+        out[i] = a[item.get_group().get_group_id(0) * item.get_local_range(0)]
+
+    made = fused((placed, fq.NdRange(8, 4), vector(8), vector(8))).kernel
+    assert not any("item.get_id" in line for line in lines(propagate_ids(made, local_range=(4,))))
 
 
 def test_overwritten_store_is_dropped():
