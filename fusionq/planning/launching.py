@@ -19,7 +19,7 @@ def launch_shape_of(
     if extents.size == 0:
         return None
     if stage.beside:
-        ranges = [global_range(submissions[part.geometry]) for part in stage.beside]
+        ranges = [part.range_of(submissions) for part in stage.beside]
         local = stage.local_range or launch_shape(max(ranges), target).local_range
         groups = sum(-(-range_[0] // local[0]) for range_ in ranges)
         rows = (-(-n // size) * size for n, size in zip(extents[1:], local[1:], strict=True))

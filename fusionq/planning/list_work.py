@@ -24,7 +24,6 @@ from fusionq.megakernel.evaluate import evaluate
 from fusionq.megakernel.schedule import pipelined, tiling_of
 from fusionq.megakernel.tiles import extents_of, tiled
 from fusionq.passes.fuse import FusedKernel
-from fusionq.passes.permute_dimensions import permute_dimensions
 from fusionq.passes.sources import (
     ArgumentSource,
     ExtentSource,
@@ -34,7 +33,6 @@ from fusionq.passes.sources import (
 )
 from fusionq.passes.whole_tiles import may_be_whole
 from fusionq.planning.cost import NOTHING, ListWork, StageWork, Work, chain_of
-from fusionq.planning.interchanged_launches import faster_order
 from fusionq.planning.item_work import item_work
 from fusionq.planning.known_values import Sizes
 from fusionq.planning.plan import OverlappedTiling, StagePlan, TiledPart
@@ -83,7 +81,7 @@ def list_work(
                 inside = item_work(done, sizes, target) * prod(range_)
             whole = inside
             if whole is None or not cut[stage.code]:
-                whole = _launched_work(kernel, sizes, target) * prod(range_)
+                whole = item_work(kernel, sizes, target) * prod(range_)
             known[key] = sum(own_memory.values()), whole, inside
         found.append(known[key])
     extents = extents_of(body, params)
@@ -104,15 +102,6 @@ def list_work(
         )
     )
     return ListWork(stages, whole, pipeline is not None, tiling.block, tiling.assignment == "turns")
-
-
-def _launched_work(kernel: Kernel, sizes: Sizes, target: Target) -> Work:
-    """What a work-item of a launch of ``kernel`` does."""
-    order = faster_order(kernel, sizes, target)
-    if order is not None:
-        kernel = permute_dimensions(kernel, order)
-        sizes = replace(sizes, items=tuple(sizes.items[d] for d in order))
-    return item_work(kernel, sizes, target)
 
 
 def _are_cut(code: StageCode, target: Target) -> bool:

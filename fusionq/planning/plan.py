@@ -131,6 +131,12 @@ class SidePlan:
 
     submissions: tuple[int, ...]
     geometry: int
+    order: tuple[int, ...] = ()
+    """See ``StagePlan.order``."""
+
+    def range_of(self, submissions: Sequence[Sized]) -> Range:
+        """The range of ``geometry``, of a list of ``submissions``."""
+        return _in_order(global_range(submissions[self.geometry]), self.order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,17 +197,13 @@ class StagePlan:
 
     def range_of(self, submissions: Sequence[Sized]) -> Range:
         """The range that the launch covers, of a list of ``submissions``."""
-        whole = self._range_of(submissions)
-        return Range(*(whole[d] for d in self.order)) if self.order else whole
-
-    def _range_of(self, submissions: Sequence[Sized]) -> Range:
         if self.extents:
             return Range(
                 *(submissions[e.submission].number(e.argument, e.dim) for e in self.extents)
             )
-        whole = global_range(submissions[self.geometry])
+        whole = _in_order(global_range(submissions[self.geometry]), self.order)
         if self.beside:
-            ranges = [global_range(submissions[part.geometry]) for part in self.beside]
+            ranges = [part.range_of(submissions) for part in self.beside]
             return Range(sum(r[0] for r in ranges), *whole[1:])
         return whole
 
@@ -271,6 +273,10 @@ class Plan:
                 replace(r, buffer=label(r.producer, r.argument)) for r in self.recomputed
             ),
         )
+
+
+def _in_order(whole: Range, order: Sequence[int]) -> Range:
+    return Range(*(whole[d] for d in order)) if order else whole
 
 
 def empty_plan() -> Plan:

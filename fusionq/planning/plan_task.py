@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Collection, Sequence
 
 from fusionq.analysis.dependence import PairScope
+from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.validity import ScalarPlace
 from fusionq.base.frozen import dataclass
@@ -38,6 +39,8 @@ class PlanTask:
     """The target with measured costs; None: ``auto`` makes no persistent kernels."""
     bound: BuildBound | None
     """What may be built while the user waits; None: anything."""
+    rests_on: Callable[[ListValidity], None]
+    """Lets the list's validity remember for which sizes it is as it is."""
 
     @property
     def barrierless(self) -> str | None:

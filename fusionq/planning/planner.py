@@ -25,6 +25,7 @@ from fusionq.planning.cost import FEWEST_STAGES
 from fusionq.planning.fallbacks import check_required, fallback_of, strategy_of
 from fusionq.planning.few_items import FewItems
 from fusionq.planning.flags import check_flags
+from fusionq.planning.interchanged_list import interchanged_list
 from fusionq.planning.items_in_groups import items_in_groups
 from fusionq.planning.jammed_launches import JammedLaunches
 from fusionq.planning.kept_launches import KeptLaunches
@@ -94,17 +95,21 @@ class Planning:
         """Seconds by phase that the steps have taken."""
         self.dependences: list[tuple[PairScope, ...]] = []
         """Of the first submissions, as far as they have been compared."""
+        interchanged = interchanged_list(submissions, target)
         validities = [plan.validity for plan in known]
         with ISL_LOCK:
             seen = varying_scalars(validities, submissions)
             fixed = constants(submissions, seen)
             varying = varying_since(validities, submissions, MOST_VALUES)
         bounded = options.strategy == "auto" and not options.require
-        bound = BuildBound(submissions, target, is_built) if bounded else None
+        made = interchanged.submissions
+        bound = BuildBound(made, target, is_built) if bounded else None
         self._operations = PlanOperations(seconds)
         task = PlanTask(
-            submissions, options, target, fixed, seen, varying, bool(known), measured, bound
+            made, options, target, fixed, seen, varying, bool(known), measured, bound,
+            interchanged.rests_on,
         )
+        self._interchanged = interchanged
         self._steps = _plan_steps(task, self.timings, self.dependences)
 
     def go_on(self, stops: Callable[[], bool] = lambda: False) -> Plan | None:
@@ -116,7 +121,7 @@ class Planning:
                 try:
                     phase = next(self._steps)
                 except StopIteration as end:
-                    plan: Plan = end.value
+                    plan: Plan = self._interchanged.users_plan(end.value)
                     add_seconds(plan.timings, "passes", perf_counter() - started)
                     return plan
                 now = perf_counter()
@@ -134,6 +139,7 @@ def _plan_steps(
     """``in_groups``: whether work-groups may do the work-items of others."""
     submissions, options, target = task.submissions, task.options, task.target
     questions = Questions(submissions, task.varying)
+    task.rests_on(questions.validity)
     yield "analysis"
     users = questions
     grouped = None

@@ -26,7 +26,6 @@ from fusionq.passes.pipeline import fused_kernel
 from fusionq.passes.side_by_side import SidePart, put_kernels_side_by_side
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
 from fusionq.passes.symbol_sources import of_members
-from fusionq.planning.interchanged_launches import InterchangedLaunches
 from fusionq.planning.pinned_constants import PinnedConstants
 from fusionq.planning.plan import SidePlan, StagePlan
 from fusionq.planning.promotion import Moved
@@ -59,9 +58,6 @@ class StageKernels:
         self._device = device
         self._streamed = StreamedLaunches(target, questions.validity)
         self._split = SplitLaunches(questions.submissions, target, questions.validity)
-        self._interchanged = InterchangedLaunches(
-            questions.submissions, target, questions.validity
-        )
         self._segmented = SegmentedLaunches(questions.submissions, target, questions.validity)
         self._absent = absent
         self._pinned = pinned
@@ -174,13 +170,9 @@ class StageKernels:
         geometry = largest(self._questions.submissions, stage.members)
         items = global_range(self._questions.submissions[geometry])
         kernel, guards = fused.kernel, None
-        order: tuple[int, ...] = ()
         if stage.space.local_range is None:
-            other = self._interchanged.launched(kernel, fused.sources, items)
-            if other is not None:
-                kernel, items, order = other.kernel, other.range_of(items), other.order
-            kernel, guards = self._split.launched(whole := kernel, fused.sources, items)
-            cut = self._segmented.launched(whole, fused.sources, items)
+            kernel, guards = self._split.launched(kernel, fused.sources, items)
+            cut = self._segmented.launched(fused.kernel, fused.sources, items)
             if cut is not None:
                 kernel, guards = cut.kernel, cut.guards
         if kernel.row_lanes is None:
@@ -194,7 +186,6 @@ class StageKernels:
             local_range=stage.space.local_range,
             boundary=stage.boundary,
             absent=absent,
-            order=order,
             guards=guards,
         )
 

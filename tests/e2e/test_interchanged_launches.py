@@ -208,6 +208,82 @@ def test_checks_name_the_users_work_item(queue: fq.FusionQueue) -> None:
         queue.submit(beyond, (60, 50), np.array([1000]), c)
 
 
+@fq.kernel
+def rows(item: fq.Item, a: Array, c: Array) -> None:
+    y, x = item.get_id(0), item.get_id(1)
+    c[y, x] = a[y, x] * 5 + x
+
+
+@fq.kernel
+def shifted(item: fq.Item, a: Array, c: Array) -> None:
+    x, y = item.get_id(0), item.get_id(1)
+    c[y, x] = a[max(y - 1, 0), x] + a[y, min(x + 1, a.shape[1] - 1)] * 3
+
+
+@fq.kernel
+def total(item: fq.Item, a: Array, r: Array) -> None:
+    x, y = item.get_id(0), item.get_id(1)
+    r.combine(a[y, x])
+
+
+def lists(queue: fq.FusionQueue, strategy: Any, submit: Any, *shape: int) -> fq.Report:
+    """The report of a list by ``strategy``, which leaves what the reference backend leaves."""
+    results = []
+    with fq.FusionQueue("reference") as reference:
+        for each, asked in ((reference, "unfused"), (queue, strategy)):
+            buffers = [fq.Buffer(numbers(*shape) + k) for k in range(4)]
+            with fq.fusion(each, strategy=asked) as f:
+                submit(each, *buffers)
+            results.append([b.numpy().copy() for b in buffers])
+    for expected, found in zip(*results, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    return f.report
+
+
+STRATEGIES = ("auto", "fused", "megakernel", "overlap", "sequence")
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_time_steps_by_all_strategies(queue: fq.FusionQueue, strategy: Any) -> None:
+    def steps(q: fq.FusionQueue, a: Any, b: Any, *others: Any) -> None:
+        columns, count = a.shape[1], a.shape[0]
+        for _ in range(3):
+            q.submit(inside, (columns, count), a, b)
+            q.submit(shifted, (columns, count), b, a)
+
+    for shape in ((40, 33), (33, 90), (20, 64), (70, 80)):
+        report = lists(queue, strategy, steps, *shape)
+        if strategy == "megakernel":
+            assert report.strategy == "megakernel"
+        elif strategy == "sequence":
+            assert bool(report.plan.stages[0].order) == (shape[0] >= 32)
+
+
+def test_kernels_of_both_orders_are_one_launch(queue: fq.FusionQueue) -> None:
+    def chain(q: fq.FusionQueue, a: Any, b: Any, c: Any, d: Any) -> None:
+        q.submit(turned, (a.shape[1], a.shape[0]), a, b)
+        q.submit(rows, a.shape, b, c)
+        q.submit(sizes, (a.shape[1], a.shape[0]), c, d)
+
+    for strategy in STRATEGIES:
+        report = lists(queue, strategy, chain, 50, 60)
+        if strategy == "fused":
+            assert [stage.order for stage in report.plan.stages] == [(1, 0)]
+    assert not any(stage.order for stage in lists(queue, "fused", chain, 20, 60).plan.stages)
+
+
+def test_reductions_stay_as_they_are(queue: fq.FusionQueue) -> None:
+    values = numbers(50, 60, dtype="float32")
+    found = []
+    for q in (queue, fq.FusionQueue("reference")):
+        out = fq.Buffer(np.zeros(1, np.float32))
+        with fq.fusion(q, strategy="unfused") as f:
+            q.submit(total, (60, 50), values, fq.Reduction(out, "add"))
+        assert not any(stage.order for stage in f.report.plan.stages)
+        found.append(out.numpy()[0])
+    assert found[0] == found[1]
+
+
 def test_orders_are_undone() -> None:
     for order in ((1, 0), (1, 2, 0), (0, 2, 1), (2, 0, 1)):
         assert tuple(order[d] for d in inverse(order)) == tuple(range(len(order)))
