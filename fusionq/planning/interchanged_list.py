@@ -4,7 +4,7 @@
     c[y, x] = a[y, x]                       →       c[y, x] = a[y, x]
     over (columns, rows)                            over (rows, columns)
 
-Lanes of a vector are neighbours in the last dimension.  Where kernels take the first id for the
+Lanes of a vector, and threads of a warp, are neighbours in the last dimension.  Where kernels take the first id for the
 last index, as those do that come from languages whose first dimension is the fastest, each lane
 accesses memory by itself, and each cache line is loaded again and again.  All planning is about the
 list in this order, so that such kernels also join others and have the tiles that these have.
@@ -92,7 +92,8 @@ def interchanged_list(submissions: Sequence[Submission], target: Target) -> Inte
     fewest = FEWEST_VECTORS * target.sub_group_size
     known: dict[int, tuple[Kernel, Order | None, Kernel]] = {}
     """By the kernel's identity; it stays, so that no other one has it."""
-    for s, submission in enumerate(submissions if target.device.jams_rows else ()):
+    has_lanes = target.device.jams_rows or target.device.kind == "gpu"
+    for s, submission in enumerate(submissions if has_lanes else ()):
         items = submission.range
         if not isinstance(items, Range) or len(items) == 1 or not items.size:
             continue
