@@ -28,7 +28,7 @@ from fusionq.ir.walk import loaded_arrays, written_arrays
 from fusionq.language.ranges import Range
 from fusionq.passes.propagate_ids import propagate_ids
 from fusionq.passes.sources import RangeSource
-from fusionq.planning.cost import grouped_seconds
+from fusionq.planning.cost import MARGIN, grouped_seconds
 from fusionq.planning.group_shares import Share, share_of
 from fusionq.planning.joined_launches import launch_seconds
 from fusionq.planning.members import Members
@@ -277,9 +277,7 @@ class _Hosts:
         return self._known[key] and (yield from share.is_whole(questions, host, s))
 
     def _joined(self, host: int, s: int, share: Share) -> Steps[bool]:
-        if self._wanted == "profitable" and not (
-            self._keeps_row(host, s, share) or self._is_profitable(s, share)
-        ):
+        if not self._is_wanted(host, s, share):
             return False
         first, second = (self._questions.submissions[m] for m in (host, s))
         both = [first, share.over_groups(first, second)]
@@ -288,6 +286,15 @@ class _Hosts:
         options = SplitOptions(None, self._wanted, self._target, self._measured)
         stages = yield from split(pair, dependences, options)
         return len(stages) == 1
+
+    def _is_wanted(self, host: int, s: int, share: Share) -> bool:
+        """Whether one launch for both is wanted: see ``Wanted``."""
+        if self._wanted == "required":
+            return True
+        if self._wanted == "asked":
+            inside, alone = self._seconds(s, share)
+            return bool(self._target.costs.chain_seconds) or inside <= MARGIN * alone
+        return self._keeps_row(host, s, share) or self._is_profitable(s, share)
 
     def _keeps_row(self, host: int, s: int, share: Share) -> bool:
         """Whether work-items of both go through the same rows, which can stay in registers, and
@@ -314,6 +321,16 @@ class _Hosts:
 
     def _is_profitable(self, s: int, share: Share) -> bool:
         """Whether a work-group's work-items take no longer than a launch of all."""
+        if self._target.costs.chain_seconds:
+            if share.each > share.lanes:
+                return False  # threads would wait for memory once for each of their work-items
+        elif share.row < share.lanes:
+            return False  # vectors would have work-items in a part of their lanes
+        inside, alone = self._seconds(s, share)
+        return inside <= alone
+
+    def _seconds(self, s: int, share: Share) -> tuple[float, float]:
+        """What submission ``s`` takes in work-groups, and in a launch of its own."""
         kind = Members(self._questions, self._target, (s,)).kinds[0]
         target, range_ = self._measured(), global_range(kind.submission)
         beside = min(share.lanes, share.row)
@@ -322,15 +339,11 @@ class _Hosts:
             work, operations = kind.work, kind.operations
             return grouped_seconds(work, operations, range_.size, groups, beside, target, idle)
 
-        idle = share.groups * max(share.lanes - share.each, 0) if target.costs.chain_seconds else 0
-        inside = seconds(share.groups, idle)
         if target.costs.chain_seconds:
-            if share.each > share.lanes:
-                return False  # threads would wait for memory once for each of their work-items
+            inside = seconds(share.groups, share.groups * max(share.lanes - share.each, 0))
             space = ItemSpace("ids", len(range_), None)
             alone = launch_seconds([kind], space, [kind.submission], target)
-        elif beside < share.lanes:
-            return False  # vectors would have work-items in a part of their lanes
         else:
+            inside = seconds(share.groups)
             alone = seconds(-(-range_.size // target.preferred_work_group))
-        return inside <= alone + target.costs.launch_seconds
+        return inside, alone + target.costs.launch_seconds

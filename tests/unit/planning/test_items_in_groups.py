@@ -115,6 +115,24 @@ def test_work_groups_of_one_dimension() -> None:
     assert members(plan) == [(0, 1)]
 
 
+@fq.kernel
+def scaled(item: fq.Item, a, factor, out):
+    i = item.get_id(0)
+    out[i] = a[i] * factor[0]
+
+
+@pytest.mark.parametrize(("n", "options", "launches"), [
+    (64, {}, 1),
+    (1 << 20, {}, 2),
+    (1 << 20, {"require": True}, 1),
+])  # fmt: skip
+def test_one_work_group_does_not_do_what_takes_a_quarter_longer_so(n, options, launches) -> None:
+    """As ``fused`` says, of which one work-group alone would do all."""
+    total, a = ints(1), ints(n)
+    calls = (row_sums, fq.NdRange(8, 8), ints(8), total), (scaled, n, a, total, ints(n))
+    assert len(members(plan_of(*calls, **options))) == launches
+
+
 @pytest.mark.parametrize(
     "calls",
     (
