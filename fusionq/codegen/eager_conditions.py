@@ -35,13 +35,15 @@ def is_eager(condition: Logical, unassigned: frozenset[str]) -> bool:
     )
 
 
-def may_be_speculated(expr: Expr, unassigned: frozenset[str]) -> bool:
-    """Whether ``expr`` takes no longer than a branch, beside its loads, and reads no variable that
-    is ``unassigned`` on some paths."""
+def may_be_speculated(
+    expr: Expr, unassigned: frozenset[str], most_nodes: int = MOST_NODES
+) -> bool:
+    """Whether ``expr``, of ``most_nodes`` at most, takes no longer than a branch, beside its loads,
+    and reads no variable that is ``unassigned`` on some paths."""
     parts = list(subexpressions(expr))
     if any(isinstance(e, Var) and e.name in unassigned for e in parts):
         return False
-    return len(parts) <= MOST_NODES and not any(map(_takes_long, parts))
+    return len(parts) <= most_nodes and not any(map(_takes_long, parts))
 
 
 def _takes_long(expr: Expr) -> bool:

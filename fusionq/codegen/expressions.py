@@ -237,6 +237,10 @@ class ExpressionPrinter:
                 operator, precedence = _LOGICAL_OPERATORS[expr.op]
                 lhs, rhs = self._text(expr.lhs), self._text(expr.rhs)
                 return Text(f"{lhs.at(precedence)} {operator} {rhs.at(precedence)}", precedence)
+            case Select(speculated=True) if self._dialect.unit.eager_conditions:
+                name = self._helpers.choice(expr.type)
+                parts = expr.cond, expr.then, expr.orelse
+                return Text(f"{name}({', '.join(map(self.value, parts))})", PRIMARY)
             case Select():
                 cond, then = self._text(expr.cond), self._text(expr.then)
                 orelse = self._text(expr.orelse)

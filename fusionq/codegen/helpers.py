@@ -18,7 +18,7 @@ from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.helper_functions import PREFIX, HelperFunctions, suffix
 from fusionq.ir.functions import INTEGER_FUNCTIONS
 from fusionq.ir.nodes import GroupOp
-from fusionq.ir.types import BFLOAT16, FLOAT32, INT64, UINT32, UINT64, ScalarType
+from fusionq.ir.types import BFLOAT16, BOOL, FLOAT32, INT64, UINT32, UINT64, ScalarType
 
 _COMMON = {
     "square": "return a * a;",
@@ -173,6 +173,18 @@ class Helpers(HelperFunctions):
         body = body.replace("$BITS_OF", scalars.bits_of_float)
         body = body.replace("$OF_BITS", scalars.float_of_bits)
         return self._function(name, BFLOAT16, FLOAT32, ("a",), body)
+
+    def choice(self, type: ScalarType) -> str:
+        """The name of the function of a condition and of two values, both of which are computed
+        before one is chosen."""
+        name = f"{PREFIX}choice_{suffix(type)}"
+        return self._made(name, lambda: self._choice_text(name, type))
+
+    def _choice_text(self, name: str, type: ScalarType) -> str:
+        text = self._dialect.scalars.type_name
+        head = f"{text(BOOL)} c, {text(type)} a, {text(type)} b"
+        qualifier = self._dialect.unit.function_qualifier
+        return f"{qualifier} {text(type)} {name}({head}) {{\n    return c ? a : b;\n}}"
 
     def combination(self, op: GroupOp, type: ScalarType) -> str:
         """The name of the function that combines two values, as group functions do."""

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.eager_conditions import may_be_speculated
+from fusionq.codegen.if_conversion import as_choice, as_choices, loads_in
 from fusionq.codegen.scoping import Body, flatten_blocks, read_unassigned
 from fusionq.ir.comparisons import MIRRORED, NEGATED
 from fusionq.ir.interval_arithmetic import Interval, arithmetic, within
@@ -187,6 +188,8 @@ class _Decider:
     lows: list[Expr] = field(default_factory=list)
     highs: list[Expr] = field(default_factory=list)
     where: list[Expr] = field(default_factory=list)
+    assigned: set[str] = field(default_factory=set)
+    """The variables that certainly have a value before the statement that is looked at."""
     decided: list[Compare] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -230,6 +233,22 @@ class _Decider:
         """``body`` for the interior."""
         return tuple(new for stmt in body for new in self._stmt(stmt))
 
+    def _nested(self, body: Sequence[Stmt]) -> Body:
+        """``body`` for the interior, which may not run."""
+        before = set(self.assigned)
+        made = self.body(body)
+        self.assigned = before
+        return made
+
+    def _without_branch(self, stmt: If) -> tuple[Stmt, ...]:
+        """What ``stmt`` assigns without a branch, where memory says whether it does and what is
+        loaded for it is inside of its array in the interior: see ``if_conversion``."""
+        if self.eager and self._asks_memory(stmt.cond):
+            made = as_choices(stmt, self.assigned, self.unassigned)
+            if made is not None and self._are_inside(loads_in(*(s.value for s in made))):
+                return made
+        return (stmt,)
+
     def _stmt(self, stmt: Stmt) -> tuple[Stmt, ...]:
         match stmt:
             case If():
@@ -239,14 +258,16 @@ class _Decider:
                     return self.body(stmt.then if cond.value else stmt.orelse)
                 if self.eager and isinstance(cond, Logical):
                     cond = self._computed_whole(cond)
-                then, orelse = self.body(stmt.then), self.body(stmt.orelse)
-                return (replace(stmt, cond=cond, then=then, orelse=orelse),)
+                then, orelse = self._nested(stmt.then), self._nested(stmt.orelse)
+                return self._without_branch(replace(stmt, cond=cond, then=then, orelse=orelse))
             case For():
                 return (self._loop(self._over_turns(stmt)),)
             case While():
-                return (replace(stmt, body=self.body(stmt.body)),)
+                return (replace(stmt, body=self._nested(stmt.body)),)
             case Assign():
-                return (replace(stmt, value=self._expr(stmt.value)),)
+                value = self._expr(stmt.value)
+                self.assigned.add(stmt.name)
+                return (replace(stmt, value=value),)
             case Store():
                 indices = tuple(self._expr(e) for e in stmt.indices)
                 return (replace(stmt, indices=indices, value=self._expr(stmt.value)),)
@@ -260,7 +281,7 @@ class _Decider:
                 if turns:
                     first, last = sorted((turns[0], turns[-1]))
                     self.loops[var] = first, last
-        body = self.body(loop.body)
+        body = self._nested(loop.body)
         self.loops.pop(loop.var, None)
         return replace(loop, body=body)
 
@@ -294,7 +315,7 @@ class _Decider:
                 cond = self._decided(expr.cond, True)
                 if isinstance(cond, Const):
                     return self._expr(expr.then if cond.value else expr.orelse)
-                expr = replace(expr, cond=cond)
+                return self._chosen(replace(expr, cond=cond))
             case Logical() if self.eager:
                 return self._computed_whole(expr)
             case Call(type, "minimum" | "pymin" | "maximum" | "pymax", args) if type == INT64:
@@ -333,6 +354,21 @@ class _Decider:
                 return self._is_of_memory(cond.lhs) and self._is_of_memory(cond.rhs)
             case Unary(op="not"):
                 return self._is_of_memory(cond.operand)
+        return any(map(self._is_of_array, subexpressions(rewrite(cond, self._loaded))))
+
+    def _chosen(self, expr: Select) -> Expr:
+        """``expr``, both sides of which are computed where that shows in nothing: see
+        ``if_conversion``."""
+        cond, then, orelse = map(self._expr, (expr.cond, expr.then, expr.orelse))
+        made = Select(expr.type, cond, then, orelse)
+        if self.eager and self._asks_memory(made.cond):
+            chosen = as_choice(made, self.unassigned)
+            if chosen is not None and self._are_inside(loads_in(chosen)):
+                return chosen
+        return made
+
+    def _asks_memory(self, cond: Expr) -> bool:
+        """Whether memory says, for some work-items at least, what ``cond`` is."""
         return any(map(self._is_of_array, subexpressions(rewrite(cond, self._loaded))))
 
     def _is_of_array(self, expr: Expr) -> bool:

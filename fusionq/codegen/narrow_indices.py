@@ -139,9 +139,11 @@ class _Narrowing:
             case Binary(_, op, lhs, rhs) if op in _OPERATIONS:
                 both = self._all((lhs, rhs))
                 return None if both is None else Binary(INT32, op, *both)
-            case Select(_, cond, then, orelse):
-                both = self._all((then, orelse))
-                return None if both is None else Select(INT32, cond, *both)
+            case Select():
+                both = self._all((e.then, e.orelse))
+                if both is None:
+                    return None
+                return Select(INT32, e.cond, both[0], both[1], e.speculated)
             case Call(_, function, args) if function in EXTREMA:
                 every = self._all(args)
                 return None if every is None else Call(INT32, function, every)

@@ -92,7 +92,8 @@ def assigned_before_read(body: Body, name: str, assigned: bool) -> tuple[bool, b
                     return False, False
                 assigned = all(after for _, after in flows)
             case For() | While() | WorkItemLoop():
-                if not assigned_before_read(stmt.body, name, assigned)[0]:
+                own = isinstance(stmt, For) and stmt.var == name
+                if not assigned_before_read(stmt.body, name, assigned or own)[0]:
                     return False, False
     return True, assigned
 

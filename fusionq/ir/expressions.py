@@ -140,12 +140,14 @@ class Logical:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """``then if cond else orelse``; only the chosen side is evaluated."""
+    """``then if cond else orelse``; only the chosen side is evaluated, or both where it is
+    ``speculated``: nothing else shows that they are."""
 
     type: ScalarType
     cond: Expr
     then: Expr
     orelse: Expr
+    speculated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,7 @@ def map_operands(expr: Expr, f: Callable[[Expr], Expr]) -> Expr:
         case Cast():
             return Cast(expr.type, *new)
         case Select():
-            return Select(expr.type, *new)
+            return Select(expr.type, new[0], new[1], new[2], expr.speculated)
         case Call():
             return Call(expr.type, expr.function, new)
         case _:
