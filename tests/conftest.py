@@ -117,6 +117,7 @@ OF_GENERATED_CODE = (
     "conformance/test_moved_elements.py",
     "conformance/test_nontemporal_stores.py",
     "conformance/test_opposite_ids.py",
+    "conformance/test_points.py",
     "conformance/test_products_of_sums.py",
     "conformance/test_reductions_in_order.py",
     "conformance/test_rows_one_by_one.py",

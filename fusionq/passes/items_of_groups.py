@@ -54,14 +54,14 @@ def items_of_groups(kernel: Kernel, local: Sequence[int], each: int) -> Kernel:
     lanes = local[-1]
     if each > lanes:
         lane = ItemQuery("local_id", len(local) - 1)
-        (place,) = _loop_variables(kernel, 1)
+        (place,) = loop_variables(kernel, 1)
         own: Expr = Var(INT64, place)
     else:
         place, own = "", lane
     factor = Const(INT64, each)
     id_ = int64("add", int64("mul", factor, group), own) if each > 1 else group
     count = int64("mul", factor, groups) if each > 1 else groups
-    body = _with_ids(kernel, (id_,), (count,))
+    body = with_ids(kernel, (id_,), (count,))
     if place:
         made: Stmt = For(place, lane, factor, Const(INT64, lanes), body)
     else:
@@ -76,9 +76,9 @@ def rows_of_groups(kernel: Kernel, local: Sequence[int], inner: Sequence[Expr]) 
     assert len(inner) == kernel.ndim - 1 >= 1
     group, _, groups = _places(local)
     lane = ItemQuery("local_id", len(local) - 1)
-    names = _loop_variables(kernel, len(inner))
+    names = loop_variables(kernel, len(inner))
     ids = group, *(Var(INT64, name) for name in names)
-    body = _with_ids(kernel, ids, (groups, *inner))
+    body = with_ids(kernel, ids, (groups, *inner))
     starts: list[Expr] = [*[Const(INT64, 0)] * (len(inner) - 1), lane]
     steps = [1] * (len(inner) - 1) + [local[-1]]
     for name, start, stop, step in reversed(list(zip(names, starts, inner, steps, strict=True))):
@@ -97,7 +97,8 @@ def _places(local: Sequence[int]) -> tuple[Expr, Expr, Expr]:
     return int64("floordiv", id_, whole), int64("mod", id_, whole), groups
 
 
-def _loop_variables(kernel: Kernel, count: int) -> list[str]:
+def loop_variables(kernel: Kernel, count: int) -> list[str]:
+    """Names for so many loops around what ``kernel`` does."""
     taken = [name for name, _ in kernel.variables]
     taken += [s.var for s in statements(kernel.body) if isinstance(s, For)]
     taken += [each.name for each in (*kernel.params, *kernel.arrays)]
@@ -105,7 +106,7 @@ def _loop_variables(kernel: Kernel, count: int) -> list[str]:
     return [names.fresh("place") for _ in range(count)]
 
 
-def _with_ids(kernel: Kernel, ids: Sequence[Expr], ranges: Sequence[Expr]) -> tuple[Stmt, ...]:
+def with_ids(kernel: Kernel, ids: Sequence[Expr], ranges: Sequence[Expr]) -> tuple[Stmt, ...]:
     """The body of ``kernel`` with these as its global ids and ranges."""
 
     def expr(e: Expr) -> Expr:

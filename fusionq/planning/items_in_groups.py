@@ -291,10 +291,12 @@ class _Hosts:
         """Whether one launch for both is wanted: see ``Wanted``."""
         if self._wanted == "required":
             return True
-        if self._wanted == "asked":
-            inside, alone = self._seconds(s, share)
-            return bool(self._target.costs.chain_seconds) or inside <= MARGIN * alone
-        return self._keeps_row(host, s, share) or self._is_profitable(s, share)
+        if self._keeps_row(host, s, share):
+            return True
+        if self._wanted == "profitable":
+            return self._is_profitable(s, share)
+        inside, alone = self._seconds(s, share)
+        return inside <= MARGIN * alone
 
     def _keeps_row(self, host: int, s: int, share: Share) -> bool:
         """Whether work-items of both go through the same rows, which can stay in registers, and

@@ -35,6 +35,7 @@ from fusionq.planning.own_row_launches import OwnRowLaunches
 from fusionq.planning.pinned_constants import PinnedConstants
 from fusionq.planning.plan import Dependence, Plan, StagePlan
 from fusionq.planning.plan_task import Draft, PlanTask
+from fusionq.planning.points_list import points_list
 from fusionq.planning.profitability import wanted_by
 from fusionq.planning.row_turns import RowTurns
 from fusionq.planning.row_vector_launches import RowVectorLaunches
@@ -135,20 +136,24 @@ def _plan_steps(
     timings: dict[str, float],
     dependences: list[tuple[PairScope, ...]],
     in_groups: bool = True,
+    in_points: bool = True,
 ) -> Steps[Plan]:
-    """``in_groups``: whether work-groups may do the work-items of others."""
+    """``in_groups``: whether work-groups may do the work-items of others; ``in_points``: whether
+    work-items may do all parts of a point."""
     submissions, options, target = task.submissions, task.options, task.target
     questions = Questions(submissions, task.varying)
     task.rests_on(questions.validity)
     yield "analysis"
     users = questions
-    grouped = None
-    if in_groups:
-        wanted = wanted_by(options)
-        grouped = yield from items_in_groups(
-            questions, task.varying, options, wanted, target, task.costs
-        )
-    if grouped is None:
+    about = task.varying, options, wanted_by(options), target, task.costs
+    points = (yield from points_list(questions, *about)) if in_points else None
+    if points is not None:
+        questions = points.questions
+    grouped = (yield from items_in_groups(questions, *about)) if in_groups else None
+    if grouped is None and points is not None:
+        raw = yield from direct_dependences(questions)
+        dependences += raw
+    elif grouped is None:
         raw = yield from direct_dependences(questions, dependences)
     else:
         questions, raw = grouped.questions, grouped.dependences
@@ -168,7 +173,7 @@ def _plan_steps(
         from fusionq.planning.persistent_plan import with_persistent_kernels
 
         yield from with_persistent_kernels(task, questions, raw, kernels, draft)
-    if _may_have_halos(task, launched.stages, raw):
+    if points is None and _may_have_halos(task, launched.stages, raw):
         from fusionq.planning.overlapped_plan import with_halos_computed_anew
 
         yield from with_halos_computed_anew(task, users, grouped, raw, kernels, launched, draft)
@@ -181,9 +186,15 @@ def _plan_steps(
     if grouped is not None and draft.strategy != "overlap":
         if not grouped.are_hosted(plans):
             dependences.clear()
-            return (yield from _plan_steps(task, timings, dependences, in_groups=False))
+            return (yield from _plan_steps(task, timings, dependences, False, in_points))
         plans = grouped.launches(plans)
         grouped.rest()
+    if points is not None:
+        if not points.are_launched(plans):
+            dependences.clear()
+            return (yield from _plan_steps(task, timings, dependences, in_groups, False))
+        plans = points.launches(plans)
+        points.rest()
     if options.strategy != "unfused":
         made_faster = _with_faster_items(task, users, plans)
         if draft.strategy == "unfused" and made_faster != plans:

@@ -12,7 +12,7 @@ from fusionq.base.options import FusionOptions
 from fusionq.planning.plan import Plan
 from fusionq.planning.planner import holds_for, make_plan
 from fusionq.planning.structure import structure_key
-from tests.unit.lists import submissions
+from tests.unit.lists import Flagged, submissions
 from tests.unit.planning.plans import TARGET
 from tests.unit.planning.test_side_by_side import GPU, WORKERS
 
@@ -385,3 +385,45 @@ def test_sizes_that_the_list_over_work_groups_does_not_have() -> None:
     plan = make_plan(made, FusionOptions(), TARGET, measured=lambda: TARGET)
     assert members(plan)[0] == (0, 1)
     assert holds_for(plan, made)
+
+
+@fq.kernel
+def norm(item: fq.NdItem, a, total):
+    """All of it by one work-group."""
+    own = 0
+    for i in range(item.get_local_id(0), a.shape[0], item.get_local_range(0)):
+        own += a[i] * a[i]
+    whole = fq.reduce_over_group(item.get_group(), own, "add")
+    if item.get_local_id(0) == 0:
+        total[0] = whole
+
+
+@fq.kernel
+def clipped(item: fq.Item, a, total, out):
+    i = item.get_id(0)
+    out[i] = a[i] // max(total[0], 1)
+
+
+def clipping(n: int, middle: Any) -> list[Any]:
+    a, total, out = ints(n), ints(1), ints(n)
+    group = fq.NdRange(256, 256)
+    return [(norm, group, a, total), (clipped, n, a, total, middle), (add, n, middle, out, out)]
+
+
+@pytest.mark.parametrize("target, few", ((TARGET, 1000), (GPU, 200)))
+def test_one_work_group_does_not_do_what_all_others_would(target: Any, few: int) -> None:
+    """Also where as few launches as possible are asked for, unless they are required."""
+    many = 1 << 24
+    assert members(plan_of(*clipping(few, ints(few)), target=target)) == [(0, 1, 2)]
+    assert members(plan_of(*clipping(many, ints(many)), target=target)) == [(0,), (1, 2)]
+    required = plan_of(*clipping(many, ints(many)), target=target, require=True)
+    assert members(required) == [(0, 1, 2)]
+
+
+def test_what_a_work_item_has_of_long_rows_is_too_large_at_once() -> None:
+    """Four elements of each of 256 work-items, 256 apart in a row of 1000: isl would need minutes
+    for the box around those of any work-item."""
+    plan = plan_of(*clipping(1000, Flagged(ints(1000), private=True)))
+    (decision,) = plan.promotions
+    assert decision.scope == "global"
+    assert "769 elements take 6152 bytes" in decision.reason
