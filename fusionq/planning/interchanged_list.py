@@ -4,10 +4,11 @@
     c[y, x] = a[y, x]                       →       c[y, x] = a[y, x]
     over (columns, rows)                            over (rows, columns)
 
-Lanes of a vector, and threads of a warp, are neighbours in the last dimension.  Where kernels take the first id for the
-last index, as those do that come from languages whose first dimension is the fastest, each lane
-accesses memory by itself, and each cache line is loaded again and again.  All planning is about the
-list in this order, so that such kernels also join others and have the tiles that these have.
+Lanes of a vector, and threads of a warp, are neighbours in the last dimension.  Where kernels take
+the first id for the last index, as those do that come from languages whose first dimension is the
+fastest, each lane accesses memory by itself, and each cache line is loaded again and again.  All
+planning is about the list in this order, so that such kernels also join others and have the tiles
+that these have.
 """
 
 from __future__ import annotations
