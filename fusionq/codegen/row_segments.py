@@ -174,7 +174,9 @@ def _divided(body: Body, last: Expr) -> list[tuple[Expr, Expr]]:
     found: dict[tuple[Expr, Expr], None] = {}
     for e in expressions(body):
         match e:
-            case Binary(type, "floordiv" | "mod", dividend, divisor) if type == INT64:
+            case Binary(type, "floordiv" | "mod" as op, dividend, divisor) if type == INT64:
+                if op == "mod" and dividend != last:
+                    continue  # periodic neighbours, mostly, which ``interior`` has no division for
                 least = CODE_LIMITS.shortest_segment
                 few = isinstance(divisor, Const) and int(divisor.value) < least
                 if _is_sum(dividend, last) and is_same_for_all(divisor) and not few:
