@@ -78,7 +78,7 @@ class SegmentedLaunches:
         if not self._target.device.jams_rows or not items.size:
             return None
         cut = self._cut[kernel]
-        if cut is None or not self._are_long(cut, sources):
+        if cut is None:
             return None
         sizes = launch_sizes(kernel, sources, self._submissions)
         sizes = replace(sizes, items=tuple(items) if kernel.ndim == len(items) else (items.size,))
@@ -86,7 +86,7 @@ class SegmentedLaunches:
         least = self._target.costs.split_saved_seconds * self._target.throughput_parts
         if not seconds or not self._validity.are_at_least(tuple(items), ceil(least / seconds)):
             return None
-        return cut
+        return cut if self._are_long(cut, sources) else None
 
     def _are_long(self, cut: Cut, sources: Mapping[str, ParamSource]) -> bool:
         """Whether all segments are, but for the last ones of rows; that has to stay so."""
