@@ -13,6 +13,7 @@ import numpy as np
 
 from fusionq.analysis.submission import ScalarValue
 from fusionq.base.call_site import located, user_span
+from fusionq.base.config import keeps_apart
 from fusionq.base.errors import ArgumentError, DeviceError, FusionStateError
 from fusionq.base.not_copied import NotCopied
 from fusionq.base.options import (
@@ -100,6 +101,7 @@ class FusionQueue(NotCopied):
         check_error_model(error_model)
         check_flags("FusionQueue", {"fusion": fusion, "profiling": profiling})
         try:
+            keeps_apart()  # threads that start later could tell nobody
             backend = backend_for(target, profiling)
         except (ArgumentError, DeviceError) as error:
             raise type(error)(located(user_span(), str(error))) from error

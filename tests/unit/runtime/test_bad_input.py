@@ -223,3 +223,9 @@ def test_the_line_of_the_user_where_numpy_called(queue):
         assert np.add(out, 1).sum() == 16
     (warning,) = caught
     assert warning.filename == __file__ and f"{__file__}:" in str(warning.message)
+
+
+def test_a_bad_choice_of_threads_is_told_where_a_queue_is_made(monkeypatch):
+    monkeypatch.setenv("FUSIONQ_THREADS", "some")
+    with pytest.raises(fq.ArgumentError, match=r"FUSIONQ_THREADS='some'.*apart nor free"):
+        fq.FusionQueue("reference")
