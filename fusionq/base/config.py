@@ -82,7 +82,7 @@ def keeps_apart() -> bool:
     """
     text = os.environ.get("FUSIONQ_THREADS", "").strip().lower()
     if text not in ("", "apart", "free"):
-        raise ArgumentError(f"FUSIONQ_THREADS={text!r} is neither apart nor free; write one of them")
+        raise ArgumentError(f"FUSIONQ_THREADS={text!r} is neither apart nor free; write one")
     return text != "free"
 
 
