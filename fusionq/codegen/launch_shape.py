@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from math import prod
 
-from fusionq.base.target import LaunchShape, Target
+from fusionq.base.target import CODE_LIMITS, LaunchShape, Target
 
 
 def launch_shape(
@@ -17,7 +17,8 @@ def launch_shape(
     The global range is ``extents`` rounded up to whole work-groups; the kernel guards the rest.
     A work-group takes as much as it can of the fastest dimension, then of the next: rows of
     contiguous memory.  Where work-items are threads and so few that work-groups of the usual size
-    would leave compute units without any, they are smaller.
+    would leave compute units without any, they are smaller; and a dimension of fewer than a warp,
+    such as the parts of points, is as wide as it is: threads of several rows are one warp.
     """
     device = target.device
     limit = min(target.largest_plain_group, device.max_work_group_size)
@@ -27,13 +28,17 @@ def launch_shape(
     vector = min(target.vector_width, limit)
     *slower, fastest = extents
     part = max(min(_round_up(_even_part(fastest, budget), vector), limit // vector * vector), 1)
+    if slower and device.kind == "gpu":
+        part = min(part, max(fastest, 1)) if fastest < vector else part
     if not slower:
         if ends and device.kind == "cpu":
             part = _ending(fastest, part, ends, vector, target.preferred_work_group)
         return LaunchShape((_round_up(fastest, part),), (part,))
     local = [part]
     for extent in reversed(slower):
-        local.insert(0, _even_part(extent, max(budget // prod(local), 1)))
+        most = max(budget // prod(local), 1)
+        most = min(most, CODE_LIMITS.block_planes) if len(local) == 2 else most
+        local.insert(0, _even_part(extent, most))
     rounded = [_round_up(extent, size) for extent, size in zip(extents, local, strict=True)]
     return LaunchShape(tuple(rounded), tuple(local))
 

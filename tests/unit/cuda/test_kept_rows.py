@@ -26,7 +26,7 @@ def kernel_of(columns: int, dtype: str, is_weighed: bool) -> Kernel:
     if is_weighed:
         commands += [(weigh, ROWS * columns, gain.copy(), bias.copy(), x, y)]
     commands += [(scale, (ROWS, columns), total, y)]
-    options = FusionOptions(strategy="fused")
+    options = FusionOptions(strategy="fused", require=True)
     (stage,) = make_plan(submissions(*commands), options, TARGET).stages
     return stage.kernel
 

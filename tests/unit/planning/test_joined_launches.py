@@ -81,9 +81,9 @@ def double(item: fq.Item, a, out):
     out[i] = a[i] * 2
 
 
-def bodies(n: int) -> Sequence[object]:
-    position, force, velocity = (np.zeros((n, 2), np.float32) for _ in range(3))
-    return submissions((attract, n, position, force), (kick, (n, 2), velocity, force))
+def bodies(n: int, parts: int = 2) -> Sequence[object]:
+    position, force, velocity = (np.zeros((n, parts), np.float32) for _ in range(3))
+    return submissions((attract, n, position, force), (kick, (n, parts), velocity, force))
 
 
 def neighbours(queries: int, points: int) -> Sequence[object]:
@@ -199,8 +199,9 @@ def test_small_work_groups_take_their_start() -> None:
 
 
 def test_threads_that_wait_join_where_it_takes_little_longer() -> None:
-    """By the costs of GPUs, whose lanes without work wait for those with."""
-    listed = bodies(1 << 14)
+    """By the costs of GPUs, whose lanes without work wait for those with; of few parts, all are
+    one work-item's."""
+    listed = bodies(1 << 14, 5)
     made = [
         make_plan(listed, FusionOptions(**options), GPU, measured=lambda: GPU) for options in WANTED
     ]
