@@ -14,6 +14,7 @@ import islpy as isl
 
 from fusionq.analysis.scalar_cells import cell_of, cell_outside
 from fusionq.analysis.symbols import Symbols
+from fusionq.base.config import planning_seconds
 from fusionq.base.steps import Steps
 
 T = TypeVar("T")
@@ -38,8 +39,23 @@ LOST_FOR_OTHERS = 400_000
 0.2 s."""
 
 PLAN_OPERATIONS = 64_000_000
-"""isl operations that all questions about a list together may take.  Equal questions are answered
-once, so that it does for long lists too."""
+"""isl operations that all questions about a list together may take where nobody waits for its plan.
+Equal questions are answered once, so that it does for long lists too."""
+
+WAITING_OPERATIONS = 4_000_000
+"""The same where a program waits for the plan: about 2 s."""
+
+WAITING_SUBMISSIONS = 256
+"""Submissions of a list for which that is; longer ones may take more in proportion."""
+
+LOOKED_UP = 30
+"""Operations as which an answer that is looked up counts: 20 µs of Python."""
+
+ASKED = 400
+"""Operations as which a question that is asked counts, beside those of isl."""
+
+PROJECTED = 1_000
+"""The same for a part of a set whose quotients are projected out and whose constraints are read."""
 
 FEWEST_OPERATIONS = 3_000
 """The same for each question of a list of which many others have remained without an answer."""
@@ -82,12 +98,17 @@ class Interrupted(Exception):
 
 
 class PlanOperations:
-    """What the questions about a list may take together, and what is left: operations, of which
-    ``lost`` for those that remain without an answer.  None is answered ``seconds`` of processor
-    time after the first: never of a plan, which does not depend on how fast the machine is."""
+    """What the questions about a list may take together, and what is left: operations (None:
+    ``PLAN_OPERATIONS``), of which ``lost`` for those that remain without an answer.  None is
+    answered ``seconds`` of processor time after the first: never of a plan, which does not depend
+    on how fast the machine is."""
 
-    def __init__(self, seconds: float = inf, lost: int = PLAN_LOST) -> None:
-        self.allowed = self.left = PLAN_OPERATIONS
+    def __init__(
+        self, seconds: float = inf, lost: int = PLAN_LOST, operations: int | None = None
+    ) -> None:
+        self.allowed = self.left = PLAN_OPERATIONS if operations is None else operations
+        self.kept_back = 0
+        """Of what is left, what is for questions to come."""
         self.may_lose = self.left_to_lose = lost
         self.left_for_others = LOST_FOR_OTHERS
         self.left_at_ease = LOST_AT_EASE
@@ -97,6 +118,59 @@ class PlanOperations:
         """Whether it is time to stop."""
         self.may_stop = False
         """Whether that is possible now."""
+        self.asked = 0
+        """The questions of the step that is being taken, known ones too, but for those that have
+        been asked inside of answers."""
+        self._stopped: tuple[int, tuple[int, ...]] | None = None
+        """At which question of it that stopped before, and what was left then."""
+        self._goes_on = False
+        """Whether it is at that question."""
+
+    def begin_step(self) -> tuple[int, ...]:
+        """What is left where a step is begun, or begun again."""
+        self.asked, self._goes_on = 0, False
+        return self.left, self.left_to_lose, self.left_for_others, self.left_at_ease
+
+    def stop_step(self, before: tuple[int, ...]) -> None:
+        """Leave what was left ``before`` the step, which is done again: up to the question where it
+        stops now it takes what it has taken."""
+        asked = self.asked
+        self._stopped = asked, self.begin_step()
+        self._leave(before)
+
+    def end_step(self) -> None:
+        """The step is done."""
+        self._stopped = None
+
+    def next_question(self) -> None:
+        """A step that has stopped here before goes on with what was left then: how often planning
+        has stopped makes no difference to what it finds out."""
+        self.asked += 1
+        self._goes_on = self._stopped is not None and self.asked == self._stopped[0]
+        if self._goes_on and self._stopped is not None:
+            self._leave(self._stopped[1])
+            self._stopped = None
+
+    @property
+    def may_stop_here(self) -> bool:
+        """Whether it is possible to stop: not where the step has stopped before, nor once nothing
+        is answered any longer, which what is asked again would be."""
+        some_left = self.left > self.kept_back and self.left_to_lose > 0
+        return self.may_stop and some_left and self._stopped is None and not self._goes_on
+
+    def _leave(self, left: tuple[int, ...]) -> None:
+        self.left, self.left_to_lose, self.left_for_others, self.left_at_ease = left
+
+    def spend(self, operations: int) -> None:
+        """Take so many; what is kept back is not taken."""
+        self.left = max(self.left - operations, min(self.left, self.kept_back))
+
+
+def operations_to_wait_for(submissions: int) -> int:
+    """The operations of so many submissions where a program waits for their plan, with the seconds
+    that it may wait (``planning_seconds``): in proportion, where these are more than usual."""
+    share = max(submissions / WAITING_SUBMISSIONS, 1.0) * max(planning_seconds(), 1.0)
+    return int(min(WAITING_OPERATIONS * share, PLAN_OPERATIONS))
 
 
 _plan: PlanOperations | None = None
@@ -116,6 +190,27 @@ def plan_operations(plan: PlanOperations | None = None) -> Iterator[PlanOperatio
         _plan = outer
 
 
+@contextmanager
+def keeping_back(share: float) -> Iterator[None]:
+    """Leave a share of what the plan has left now to the questions that come after the block."""
+    plan = _plan
+    if plan is None:
+        yield
+        return
+    before = plan.kept_back
+    plan.kept_back = max(before, int(plan.left * share))
+    try:
+        yield
+    finally:
+        plan.kept_back = before
+
+
+def count_operations(operations: int) -> None:
+    """What is done beside isl counts as so many of the plan's operations."""
+    if _plan is not None:
+        _plan.spend(operations)
+
+
 def in_steps(find: Callable[[], T]) -> Steps[T]:
     """What ``find`` returns, which asks any number of questions: where it is time to stop between
     two of them, that is a step, and it is called again, which finds their answers known."""
@@ -124,19 +219,35 @@ def in_steps(find: Callable[[], T]) -> Steps[T]:
         if plan is None:
             return find()
         plan.may_stop = True
+        before = plan.begin_step()
         try:
-            return find()
+            found = find()
+            plan.end_step()
+            return found
         except Interrupted:
-            pass
+            plan.stop_step(before)
         finally:
             plan.may_stop = False
         yield "analysis"
 
 
-def stop_if_late() -> None:
-    """Raise Interrupted inside ``in_steps``, if it is time to stop."""
-    if _plan is not None and _plan.may_stop and _plan.stops():
-        raise Interrupted
+def stop_if_late(is_new: bool = True) -> None:
+    """To be called before each question; inside ``in_steps`` raise Interrupted if it ``is_new`` and
+    it is time to stop."""
+    if _plan is not None:
+        _plan.next_question()
+        if is_new and _plan.may_stop_here and _plan.stops():
+            raise Interrupted
+
+
+@contextmanager
+def inside_answer() -> Iterator[None]:
+    """What is asked inside the block is part of an answer, and asked no more once that is known."""
+    plan = _plan
+    asked = 0 if plan is None else plan.asked
+    yield
+    if plan is not None:
+        plan.asked = asked
 
 
 def answered(question: Callable[[], T], questions: int = 1) -> T:
@@ -201,10 +312,10 @@ class limited_operations:
             raise OuterTooHard(TOO_HARD)
         if plan is not None:
             if outer:
-                plan.left -= _operations(context)
+                plan.spend(_operations(context))
                 context.set_max_operations(outer)
             _check(plan)
-            self._limit = min(self._limit, plan.left)
+            self._limit = min(self._limit, plan.left - plan.kept_back)
         context.reset_operations()
         context.set_max_operations(self._limit)
 
@@ -220,7 +331,7 @@ class limited_operations:
                     raise _LimitReached(TOO_HARD) from error
         finally:
             if self._plan is not None:
-                self._plan.left -= _operations(context)
+                self._plan.spend(_operations(context))
             context.reset_operations()
             context.set_max_operations(self._outer)
 
@@ -232,7 +343,7 @@ def _check_limit(
     if not _reached(context, limit):
         return
     if _plan is not None and limit < most:
-        _plan.left = 0
+        _plan.left = min(_plan.left, _plan.kept_back)
         _check(_plan)
     raise _LimitReached(TOO_HARD) from cause
 
@@ -258,9 +369,9 @@ def _check(plan: PlanOperations) -> None:
             "questions about this list that are too hard to decide have taken the "
             f"{plan.may_lose} steps that they may take together"
         )
-    if plan.left <= 0:
+    if plan.left <= plan.kept_back:
         raise PlanTooHard(
-            f"the questions about this list have taken all of the {plan.allowed} steps that they "
+            f"the questions about this list have taken all of the {plan.allowed:,} steps that they "
             "may take together"
         )
 
@@ -470,6 +581,7 @@ class Proofs:
         it does."""
         try:
             with limited_operations(OPERATIONS_FOR_OTHERS):
+                count_operations(PROJECTED * values.n_basic_set())
                 cell = cell_outside(values, scalars, self.symbols.values)
                 if cell is None:
                     return False

@@ -19,7 +19,13 @@ from fusionq.analysis.aliasing import Place
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.list_analysis import KernelsRead, ListAnalysis, analyse, places_of
 from fusionq.analysis.list_validity import ListValidity
-from fusionq.analysis.proof import stop_if_late
+from fusionq.analysis.proof import (
+    ASKED,
+    LOOKED_UP,
+    count_operations,
+    inside_answer,
+    stop_if_late,
+)
 from fusionq.analysis.readings import Readings
 from fusionq.analysis.serving import LARGEST, NumberPlace, Serving
 from fusionq.analysis.shared_memory import Memory, SharedMemory
@@ -38,7 +44,7 @@ from fusionq.language.ranges import NdRange
 T = TypeVar("T")
 
 FEWEST_TOGETHER = 16
-"""Pairs whose answers are looked up together."""
+"""Pairs, and pairs that are alike, whose answers are looked up together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,12 +218,14 @@ class Questions:
         structure, integers = self._structure(members, arguments)
         known = self._answers(structure, members, question, other_sizes)
         found = self._known(known, members, other_sizes)
+        stop_if_late(found is None)
+        count_operations(ASKED if found is None else LOOKED_UP)
         if found is None:
-            stop_if_late()
             analysis = self._analysis(structure, integers, members).for_question()
             outer, self._inside = self._inside, []
             try:
-                value = answer(analysis)
+                with inside_answer():
+                    value = answer(analysis)
                 validity = validity_of(analysis)
                 if self._inside:
                     number = {s: k for k, s in enumerate(members)}
@@ -259,6 +267,8 @@ class Questions:
             if one is None:
                 found.append(self.ask(pair, question, answer(k), other_sizes=True))
             else:
+                stop_if_late(False)
+                count_operations(LOOKED_UP)
                 self._rests_on(one, pair, True)
                 found.append(cast(T, one.value))
         return found
@@ -279,6 +289,8 @@ class Questions:
             if form is not None:
                 alike.setdefault((form, question), []).append(k)
         for (_, question), places in alike.items():
+            if len(places) < FEWEST_TOGETHER:  # one by one they are found sooner
+                continue
             own = np.array([self._numbers[firsts[k]] for k in places], np.int64)
             sizes = len(self._shapes[firsts[places[0]]].sizes)
             order = np.sign(own[:, :sizes, None] - np.array(shape.sizes, np.int64))

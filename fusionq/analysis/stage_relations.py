@@ -28,6 +28,10 @@ from fusionq.base.frozen import dataclass
 from fusionq.ir.walk import waits_in_groups
 from fusionq.language.ranges import NdRange
 
+MOST_PAIRS = 1024
+"""Pairs of accesses whose relations are put together.  Stages of more, of a hundred submissions
+each, have relations of thousands of parts: work-items then wait for all of the earlier stage."""
+
 
 @dataclass(frozen=True, slots=True)
 class StageItems:
@@ -62,6 +66,8 @@ def relation_between(
     """The relation from the work-items of the ``second`` of two stages to those of the ``first``;
     None if they need not wait for each other, whatever the sizes."""
     pairs = _pairs(analysis, first, second)
+    if len(pairs) > MOST_PAIRS:
+        return _everything(analysis, first, second)
     try:
         return answered(lambda: _relation(analysis, first, second, pairs), 1 + len(pairs))
     except TooManyOperations:

@@ -9,7 +9,12 @@ import islpy as isl
 
 from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.list_analysis import ListAnalysis, kernel_shape
-from fusionq.analysis.proof import OPERATIONS_FOR_OTHERS, found_within, symbols_of
+from fusionq.analysis.proof import (
+    OPERATIONS_FOR_OTHERS,
+    TooManyOperations,
+    found_within,
+    symbols_of,
+)
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.relation_boxes import RelationBoxes, may_follow, relation_boxes
 from fusionq.analysis.scalar_cells import cell_of
@@ -179,7 +184,10 @@ def _between(analysis: ListAnalysis, stages: tuple[StageItems, ...]) -> Relation
         cell = cell_of([items.wrap()], scalars, symbols.values)
         return None if cell is None else (items.intersect_params(cell).coalesce(), cell)
 
-    found = found_within(OPERATIONS_FOR_OTHERS, in_cell)
+    try:
+        found = found_within(OPERATIONS_FOR_OTHERS, in_cell)
+    except TooManyOperations:  # nothing about the list is answered any longer
+        return relation
     if found is None:
         return relation
     analysis.proofs.add([(found[1], True)])

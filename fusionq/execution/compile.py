@@ -188,7 +188,9 @@ def planned(
     plan = next((plan for plan in kept if plan.validity.holds(submissions)), None)
     if plan is None:
         with room_for_recursion("a kernel of the list"):
-            plan = planned_in_time(backend, submissions, options, {}, kept, seconds)
+            plan = planned_in_time(
+                backend, submissions, options, {}, kept, seconds, is_waited_for=False
+            )
         keep_plans((plan, *kept), submissions, options, backend.target)
     return plan
 
@@ -296,9 +298,11 @@ def planned_in_time(
     known: tuple[Plan, ...] = (),
     seconds: float | None = None,
     stops: Callable[[Planning], bool] = lambda planning: False,
+    is_waited_for: bool = True,
 ) -> Plan:
     """As ``_new_plan``; PlanningStopped or FusionRefused where it takes too long: ``seconds``, or
-    as long as the list may wait for it; or where planning ``stops`` by what it has found."""
+    as long as the list may wait for it; or where planning ``stops`` by what it has found.
+    ``is_waited_for``: whether the program waits for the plan, in which less is proved then."""
     with timed(timings, "import"):
         from fusionq.execution.device_costs import measured_target
         from fusionq.planning.planner import Planning
@@ -311,7 +315,10 @@ def planned_in_time(
         def built_before(kernel: Kernel) -> bool:
             return is_built(backend, kernel, options.fp)
 
-        return Planning(submissions, options, backend.target, known, measured, built_before)
+        return Planning(
+            submissions, options, backend.target, known, measured, built_before,
+            is_waited_for=is_waited_for,
+        )  # fmt: skip
 
     key = plans_key(backend, submissions, options)
     if seconds is None:

@@ -9,7 +9,7 @@ from math import prod
 
 from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.item_space import global_range, largest
-from fusionq.analysis.proof import in_steps
+from fusionq.analysis.proof import in_steps, nothing_left
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.stage_relations import stage_items, tile_context
 from fusionq.analysis.stage_waits import StageRelations
@@ -212,6 +212,9 @@ def persistent_stage(
     relations = StageRelations(questions, items, dependences)
     parts = []
     for k, (stage, fused) in enumerate(zip(stages, fused_stages, strict=True)):
+        why = nothing_left()
+        if why is not None:
+            return why
         waits = yield from in_steps(partial(_waits, relations, k))
         parts.append(_parts(questions, stage, fused, waits, target))
         yield "analysis"

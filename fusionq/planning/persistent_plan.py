@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusionq.analysis.dependence import PairScope
+from fusionq.analysis.proof import PlanTooHard
 from fusionq.analysis.questions import Questions
 from fusionq.base.steps import Steps
 from fusionq.planning.fallbacks import unjoined
@@ -27,10 +28,13 @@ def with_persistent_kernels(
     choice = PersistentChoice(
         questions, draft.layout.stages, task.target, task.measured, task.bound, asked
     )
-    made = yield from persistent_list(
-        questions, dependences, task.options, task.target, kernels, task.bound, task.costs,
-        choice.wants,
-    )  # fmt: skip
+    try:
+        made = yield from persistent_list(
+            questions, dependences, task.options, task.target, kernels, task.bound, task.costs,
+            choice.wants,
+        )  # fmt: skip
+    except PlanTooHard as error:
+        made = str(error)
     if not isinstance(made, str):
         draft.found, draft.layout, draft.plans = made
         draft.strategy, draft.fallback = "megakernel", unjoined(draft.plans)

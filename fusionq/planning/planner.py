@@ -10,7 +10,13 @@ from time import perf_counter
 from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.list_analysis import analyse
 from fusionq.analysis.list_dependences import direct_dependences
-from fusionq.analysis.proof import ISL_LOCK, PlanOperations, plan_operations
+from fusionq.analysis.proof import (
+    ISL_LOCK,
+    PlanOperations,
+    keeping_back,
+    operations_to_wait_for,
+    plan_operations,
+)
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.small_extents import sources_of_small_extents
 from fusionq.analysis.submission import ArrayArgument, Submission
@@ -54,6 +60,16 @@ MOST_COMPARED = 64
 """Submissions of a list for which ``auto`` looks for halos to compute anew, since each takes some
 milliseconds."""
 
+FOR_LAUNCHES = 0.25
+"""Of the operations that the questions about a list may take, the share that is kept back, while
+its dependences are found, for what is made of them."""
+
+FOR_OTHER_WAYS = 0.5
+"""Of those that are left then, the share for persistent kernels and halos computed anew."""
+
+LAUNCHES_ALONE = ("unfused", "sequence", "fused")
+"""The strategies that look for none of these."""
+
 
 def make_plan(
     submissions: Sequence[Submission],
@@ -89,7 +105,10 @@ class Planning:
         measured: Callable[[], Target] | None = None,
         is_built: Callable[[Kernel], bool] = lambda kernel: False,
         seconds: float = inf,
+        is_waited_for: bool = False,
     ) -> None:
+        """``is_waited_for``: whether a program waits for the plan, so that the questions about the
+        list may take less."""
         for submission in submissions:
             check_flags(submission)
         self.timings = {"analysis": 0.0, "passes": 0.0}
@@ -105,7 +124,8 @@ class Planning:
         bounded = options.strategy == "auto" and not options.require
         made = interchanged.submissions
         bound = BuildBound(made, target, is_built) if bounded else None
-        self._operations = PlanOperations(seconds)
+        operations = operations_to_wait_for(len(submissions)) if is_waited_for else None
+        self._operations = PlanOperations(seconds, operations=operations)
         task = PlanTask(
             made, options, target, fixed, seen, varying, bool(known), measured, bound,
             interchanged.rests_on,
@@ -150,17 +170,19 @@ def _plan_steps(
     if points is not None:
         questions = points.questions
     grouped = (yield from items_in_groups(questions, *about)) if in_groups else None
-    if grouped is None and points is not None:
-        raw = yield from direct_dependences(questions)
-        dependences += raw
-    elif grouped is None:
-        raw = yield from direct_dependences(questions, dependences)
+    if grouped is None:
+        seen = dependences if points is None else None
+        with keeping_back(0.0 if options.strategy == "unfused" else FOR_LAUNCHES):
+            raw = yield from direct_dependences(questions, seen)
+        if points is not None:
+            dependences += raw
     else:
         questions, raw = grouped.questions, grouped.dependences
         dependences += raw
-    found, launched = yield from layout_of(
-        questions, raw, options, target, task.barrierless, task.costs, beside=True
-    )
+    with keeping_back(FOR_OTHER_WAYS if options.strategy not in LAUNCHES_ALONE else 0.0):
+        found, launched = yield from layout_of(
+            questions, raw, options, target, task.barrierless, task.costs, beside=True
+        )
     if debug_level() >= 3:
         from fusionq.analysis.show import analysis_text
 

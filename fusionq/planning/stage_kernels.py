@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from fusionq.analysis.item_space import Mode, global_range, largest
 from fusionq.analysis.list_analysis import ListAnalysis
+from fusionq.analysis.proof import count_operations
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.stored_by_one import is_stored_by_one
 from fusionq.analysis.submission import ArrayArgument
@@ -34,6 +35,9 @@ from fusionq.planning.small_sizes import demand_small_sizes
 from fusionq.planning.split_launches import SplitLaunches
 from fusionq.planning.stages import Stage, barriers_of
 from fusionq.planning.streamed_launches import StreamedLaunches
+
+KERNEL_MADE = 2_500
+"""Operations as which a submission counts that becomes a part of a kernel."""
 
 
 class StageKernels:
@@ -108,6 +112,7 @@ class StageKernels:
         )
 
         def answer(analysis: ListAnalysis) -> FusedKernel:
+            count_operations(KERNEL_MADE * len(members))
             promoted = {}
             for place, m, users in views:
                 lies = analysis.place[place]

@@ -178,7 +178,7 @@ def test_the_questions_of_a_plan_are_bounded_together(monkeypatch):
         for _ in range(4):  # what a question takes is rounded up, to twice at most
             answered(lambda: work(1000))
         count = 0
-        with pytest.raises(PlanTooHard, match="all of the 5000 steps"):
+        with pytest.raises(PlanTooHard, match="all of the 5,000 steps"):
             for _ in range(10):
                 answered(lambda: work(200))
                 count += 1
@@ -432,15 +432,15 @@ def test_a_plan_stops_in_steps_only():
 
 
 def test_steps_stop_between_questions_and_answer_all(monkeypatch):
-    """It is time to stop after every second look."""
+    """It is time to stop after every second look; where it has stopped nobody looks again."""
     known: list[int] = []
     attempts = []
 
     def find() -> list[int]:
         attempts.append(1)
         for k in range(5):
+            proof.stop_if_late(k not in known)
             if k not in known:
-                proof.stop_if_late()
                 known.append(k)
         return known
 
@@ -449,11 +449,58 @@ def test_steps_stop_between_questions_and_answer_all(monkeypatch):
     operations.stops = lambda: next(looks) % 2 == 0
     steps = proof.in_steps(find)
     with plan_operations(operations):
-        assert [next(steps, None) for _ in range(5)] == ["analysis"] * 4 + [None]
+        assert list(steps) == ["analysis"] * 2
         proof.stop_if_late()
         proof.stop_if_late()  # outside it is never time to stop
     assert known == [0, 1, 2, 3, 4]
-    assert len(attempts) == 5
+    assert len(attempts) == 3
+
+
+@pytest.mark.parametrize("looks", [1, 2, 3, 10])
+def test_how_often_steps_stop_makes_no_difference_to_what_they_take(looks):
+    """What is asked inside of an answer is asked no more once that is known; what has been found
+    out takes less the next time."""
+    known: set[str] = set()
+
+    def ask(question: str, inner: int = 0) -> None:
+        is_new = question not in known
+        proof.stop_if_late(is_new)
+        if not is_new:
+            proof.count_operations(1)
+            return
+        proof.count_operations(100)
+        with proof.inside_answer():
+            for k in range(inner):
+                ask(f"{question} {k}")
+        known.add(question)
+
+    def find() -> None:
+        for k in range(4):
+            ask(f"{k}", inner=3)
+            ask("0")
+
+    operations = proof.PlanOperations()
+    left = count()
+    operations.stops = lambda: next(left) % looks == looks - 1
+    with plan_operations(operations):
+        stops = len(list(proof.in_steps(find)))
+    assert operations.allowed - operations.left == 4 * 400 + 4
+    assert stops > 0
+
+
+def test_what_is_kept_back_is_for_later_questions():
+    operations = proof.PlanOperations(operations=1000)
+    with plan_operations(operations):
+        with proof.keeping_back(0.25), pytest.raises(PlanTooHard, match="all of the 1,000 steps"):
+            proof.count_operations(5000)
+            answered(lambda: None)
+        assert operations.left == 250
+        assert answered(lambda: 1) == 1
+        with proof.keeping_back(0.0):
+            proof.count_operations(250)
+        assert proof.nothing_left() is not None
+    with proof.keeping_back(0.5):  # of nobody's operations
+        proof.count_operations(1)
 
 
 def test_too_hard_is_not_proved(monkeypatch):
