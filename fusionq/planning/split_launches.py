@@ -20,15 +20,18 @@ from fusionq.codegen.along_rows import rows_of
 from fusionq.codegen.interior import Interior, interior_of
 from fusionq.codegen.loop_bounds import loop_bounds, only_condition, with_loop_bounds
 from fusionq.codegen.scoping import Body, flatten_blocks
-from fusionq.ir.nodes import Block, Kernel, Store
+from fusionq.ir.nodes import ArrayParam, Block, Kernel, Select, Store
 from fusionq.ir.printer import print_expr
 from fusionq.ir.range_guard import range_guard
-from fusionq.ir.walk import is_persistent, statements
+from fusionq.ir.walk import expressions, is_persistent, statements
 from fusionq.language.ranges import Range
 from fusionq.passes.sources import ParamSource
 from fusionq.planning.by_kernel import ByKernel
 from fusionq.planning.known_values import KnownValues, launch_sizes
 from fusionq.planning.plan import Guards
+
+MASKED_BYTES = 4
+"""Of the smallest elements that are loaded under masks by whole vectors (AVX2)."""
 
 _ANY = 1 << 62
 
@@ -133,11 +136,24 @@ def _split(kernel: Kernel, target: Target) -> _Split | None:
     rows = rows_of(kernel)
     if rows is None or rows.interior is None or not _is_beside_bounds(kernel, rows.body):
         return None
+    if _is_chosen_alone(kernel, rows.body, rows.interior):
+        return None
     arrays = {param.name for param in kernel.params}
     stores = sum(isinstance(s, Store) and s.array in arrays for s in statements(rows.body))
     if not stores:
         return None
     return _Split(replace(kernel, row_lanes=target.sub_group_size), stores, rows.interior)
+
+
+def _is_chosen_alone(kernel: Kernel, body: Body, interior: Interior) -> bool:
+    """Whether nothing but choices between values bounds a row, of elements that compilers load
+    under masks: they make vectors of such themselves."""
+    if any(isinstance(p, ArrayParam) and p.dtype.nbytes < MASKED_BYTES for p in kernel.params):
+        return False
+    chosen = any(isinstance(e, Select) and e.speculated for e in expressions(interior.body))
+    if not chosen:
+        return False
+    return interior_of(replace(kernel, body=body), keeps_rows=True, eager=False) is None
 
 
 def _is_beside_bounds(kernel: Kernel, body: Body) -> bool:

@@ -122,6 +122,15 @@ def test_only_work_items_that_are_alone():
     assert lanes(planned(groups)) is None
 
 
+def test_choices_by_memory_split_rows_of_small_elements_only():
+    small = [
+        (selected, (1000, 1000), np.zeros((1000, 1000), dtype), np.zeros((1000, 1000), dtype))
+        for dtype in (np.int8, np.int16, np.int32, np.float64)
+    ]
+    found = [lanes(make_plan(submissions(each), FusionOptions(), WITHOUT_MASKS)) for each in small]
+    assert [f is not None for f in found] == [True, True, False, False]
+
+
 def test_stages_that_are_alike_share_a_kernel():
     a, b, c = (np.zeros((1000, 1000), np.float32) for _ in range(3))
     steps = [(with_else, (1000, 1000), *pair) for pair in ((a, b), (b, c), (c, a))]
