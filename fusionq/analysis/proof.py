@@ -42,8 +42,8 @@ PLAN_OPERATIONS = 64_000_000
 """isl operations that all questions about a list together may take where nobody waits for its plan.
 Equal questions are answered once, so that it does for long lists too."""
 
-WAITING_OPERATIONS = 4_000_000
-"""The same where a program waits for the plan: about 2 s."""
+WAITING_OPERATIONS = 12_000_000
+"""The same where a program waits for the plan: about 5 s."""
 
 WAITING_SUBMISSIONS = 256
 """Submissions of a list for which that is; longer ones may take more in proportion."""
