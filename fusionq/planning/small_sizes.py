@@ -7,8 +7,16 @@ from math import prod
 
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.list_validity import ListValidity
-from fusionq.analysis.submission import ArrayArgument, Submission
-from fusionq.ir.nodes import SMALL
+from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
+from fusionq.analysis.symbol_sources import Source
+from fusionq.analysis.validity import Condition, Validity
+from fusionq.base.identity_cache import cached_by_identity
+from fusionq.ir.nodes import SMALL, Binary, Kernel, Param
+from fusionq.ir.types import INT64
+from fusionq.ir.walk import expressions, subexpressions
+
+ScalarPlace = tuple[int, int]
+"""A submission and the position of one of its scalar arguments."""
 
 
 def demand_small_sizes(submissions: Sequence[Submission], validity: ListValidity) -> bool:
@@ -26,3 +34,38 @@ def demand_small_sizes(submissions: Sequence[Submission], validity: ListValidity
     for extents in sorted(sizes):
         validity.demand_small(extents)
     return True
+
+
+def demand_small_divisors(
+    submissions: Sequence[Submission], validity: ListValidity
+) -> frozenset[ScalarPlace]:
+    """The scalar arguments by which kernels divide and that are 1 to ``SMALL``; ``validity`` asks
+    for that.  A division of 64 bits takes a GPU many times as long as one of 32."""
+    found: list[ScalarPlace] = []
+    for s, submission in enumerate(submissions):
+        divisors = _divisors(submission.ir)
+        found += [
+            (s, k)
+            for k, argument in enumerate(submission.arguments if divisors else ())
+            if isinstance(argument, ScalarArgument)
+            and argument.name in divisors
+            and 0 < int(argument.value) <= SMALL
+        ]
+    if found:
+        named = tuple((f"n{number}", (Source(*at, None),)) for number, at in enumerate(found))
+        uses = tuple((name,) for name, _ in named)
+        condition = Condition(f"0 < divisor <= {SMALL}", ("divisor",), uses)
+        validity.add(Validity(named, (), (), (condition,)), range(len(submissions)))
+    return frozenset(found)
+
+
+@cached_by_identity
+def _divisors(kernel: Kernel) -> frozenset[str]:
+    """The scalars that divisors of integers are made of."""
+    return frozenset(
+        part.name
+        for e in expressions(kernel.body)
+        if isinstance(e, Binary) and e.op in ("floordiv", "mod") and e.type == INT64
+        for part in subexpressions(e.rhs)
+        if isinstance(part, Param) and part.type == INT64
+    )

@@ -31,7 +31,7 @@ from fusionq.planning.pinned_constants import PinnedConstants
 from fusionq.planning.plan import SidePlan, StagePlan
 from fusionq.planning.promotion import Moved
 from fusionq.planning.segmented_launches import SegmentedLaunches
-from fusionq.planning.small_sizes import demand_small_sizes
+from fusionq.planning.small_sizes import demand_small_divisors, demand_small_sizes
 from fusionq.planning.split_launches import SplitLaunches
 from fusionq.planning.stages import Stage, barriers_of
 from fusionq.planning.streamed_launches import StreamedLaunches
@@ -57,6 +57,11 @@ class StageKernels:
         device = target.device
         self._small = device.narrow_indices and demand_small_sizes(
             questions.submissions, questions.validity
+        )
+        self._divisors = (
+            demand_small_divisors(questions.submissions, questions.validity)
+            if self._small
+            else frozenset()
         )
         self._questions = questions
         self._device = device
@@ -101,8 +106,15 @@ class StageKernels:
             for argument in submissions[s].arguments
             if isinstance(argument, ArrayArgument)
         )
+        divisors = frozenset(
+            (number, k)
+            for number, s in enumerate(members)
+            for k in range(len(submissions[s].arguments))
+            if (s, k) in self._divisors
+        )
         question = (
             "kernel",
+            divisors,
             arrays,
             unwritten,
             stage.space,
@@ -130,7 +142,7 @@ class StageKernels:
             made = with_unwritten(made, unwritten)
             if self._device.loads_together and stage.space.local_range is not None:
                 made = with_stored_by_one(made, analysis, stage.space.mode)
-            return of_small_sizes(made) if self._small else made
+            return of_small_sizes(made, divisors) if self._small else made
 
         # Of one submission's sizes its kernel has which are equal, and what arrays it is given.
         of_sizes = len(members) > 1 or stage.space.local_range is not None or bool(views)
@@ -271,12 +283,20 @@ def with_stored_by_one(fused: FusedKernel, analysis: ListAnalysis, mode: Mode) -
     return FusedKernel(kernel, fused.sources, fused.views)
 
 
-def of_small_sizes(fused: FusedKernel) -> FusedKernel:
-    """``fused``, which runs for small sizes only."""
+def of_small_sizes(
+    fused: FusedKernel, divisors: Collection[tuple[int, int]] = ()
+) -> FusedKernel:
+    """``fused``, which runs for small sizes only, and with small positive values of its scalar
+    arguments ``divisors`` (submission and position)."""
+
+    def is_small(source: ParamSource) -> bool:
+        if isinstance(source, ArgumentSource):
+            return (source.submission, source.argument) in divisors
+        return isinstance(source, ExtentSource | RangeSource)
+
     params = tuple(
         replace(param, bounds=(1, SMALL))
-        if isinstance(param, ScalarParam)
-        and isinstance(fused.sources[param.name], ExtentSource | RangeSource)
+        if isinstance(param, ScalarParam) and is_small(fused.sources[param.name])
         else param
         for param in fused.kernel.params
     )
