@@ -73,9 +73,9 @@ def work(queue, monkeypatch):
     originals = (planner.Planning, type(backend).build, type(backend).prepare)
 
     def counted(name, original):
-        def call(*arguments):
+        def call(*arguments, **options):
             counts[name] += 1
-            return original(*arguments)
+            return original(*arguments, **options)
 
         return call
 

@@ -60,9 +60,9 @@ def counts(monkeypatch):
     found = {"plans": 0, "checks": 0}
 
     def counted(name, original):
-        def call(*arguments):
+        def call(*arguments, **options):
             found[name] += 1
-            return original(*arguments)
+            return original(*arguments, **options)
 
         return call
 
