@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 from math import prod
 
@@ -80,6 +80,12 @@ class ListValidity:
         found = prod(extents) >= fewest
         self.demand_items(extents, *((fewest, _ANY) if found else (0, fewest)))
         return found
+
+    def demand(self, condition: Condition, places: Mapping[str, Source]) -> None:
+        """``condition`` has to hold of what is at ``places``, by the symbols that it uses."""
+        sources = tuple((name, (place,)) for name, place in places.items())
+        found = Validity(sources, (), (), (condition,))
+        self.add(found, range(len(self._submissions)))
 
     def pinned(self) -> dict[Place, int]:
         """The scalar arguments that have to keep their values, with these."""

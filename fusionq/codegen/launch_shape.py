@@ -28,8 +28,8 @@ def launch_shape(
     vector = min(target.vector_width, limit)
     *slower, fastest = extents
     part = max(min(_round_up(_even_part(fastest, budget), vector), limit // vector * vector), 1)
-    if slower and device.kind == "gpu":
-        part = min(part, max(fastest, 1)) if fastest < vector else part
+    if slower and device.kind == "gpu" and fastest < vector:
+        part = min(part, max(fastest, 1))
     if not slower:
         if ends and device.kind == "cpu":
             part = _ending(fastest, part, ends, vector, target.preferred_work_group)

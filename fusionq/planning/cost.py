@@ -23,7 +23,7 @@ little.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import log2
+from math import ceil, log2
 
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import Target
@@ -256,6 +256,14 @@ def tile_seconds(work: Work, operations: float, target: Target) -> float:
     if target.costs.chain_seconds:
         busy = max(busy, _chain_seconds(work, operations, target) / target.costs.busy_items)
     return busy
+
+
+def items_for_build(seconds: float, target: Target) -> int | None:
+    """Of how many work-items, each of which saves so many ``seconds`` of a worker, launches earn
+    back what building code of their own takes; None where nothing is saved."""
+    if seconds <= 0:
+        return None
+    return ceil(target.costs.split_saved_seconds * target.throughput_parts / seconds)
 
 
 def waiting_seconds(work: Work, operations: float, target: Target) -> float:

@@ -74,17 +74,11 @@ class ItemsInGroups:
 
     @property
     def _users_list(self) -> UsersList:
-        numbers = range(len(self.users.submissions))
-        places = {
-            (s, k): (s, k)
-            for s, submission in enumerate(self.users.submissions)
-            for k in range(len(submission.arguments))
-        }
         shapes = {
             s: tuple(RangeSource(host, d) for d in range(_ndim(self.users.submissions[host])))
             for s, host in self.hosts.items()
         }
-        return UsersList(self.users, numbers, places, {}, shapes)
+        return UsersList.in_place(self.users, shapes)
 
 
 def items_in_groups(
@@ -289,9 +283,7 @@ class _Hosts:
 
     def _is_wanted(self, host: int, s: int, share: Share) -> bool:
         """Whether one launch for both is wanted: see ``Wanted``."""
-        if self._wanted == "required":
-            return True
-        if self._keeps_row(host, s, share):
+        if self._wanted == "required" or self._keeps_row(host, s, share):
             return True
         if self._wanted == "profitable":
             return self._is_profitable(s, share)

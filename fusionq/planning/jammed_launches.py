@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import ceil
 from operator import itemgetter
 
 from fusionq.analysis.list_validity import ListValidity
@@ -16,7 +15,7 @@ from fusionq.language.ranges import Range
 from fusionq.passes.jam_items import JammedItems, jammed_items
 from fusionq.passes.sources import ParamSource
 from fusionq.planning.by_kernel import ByKernel
-from fusionq.planning.cost import tile_seconds
+from fusionq.planning.cost import items_for_build, tile_seconds
 from fusionq.planning.item_work import item_work
 from fusionq.planning.known_values import KnownValues, Sizes, launch_sizes
 from fusionq.planning.plan import StagePlan
@@ -70,11 +69,11 @@ class JammedLaunches:
             return alone - tile_seconds(work, 0.0, self._target) / jammed.items
 
         seconds, best = max(((saved(jammed), jammed) for jammed in found), key=itemgetter(0))
-        if seconds <= 0:
+        earning = items_for_build(seconds, self._target)
+        if earning is None:
             return None
-        least = self._target.costs.split_saved_seconds * self._target.throughput_parts
         enough = self._target.throughput_parts * self._target.preferred_work_group * best.items
-        is_large = self._validity.are_at_least(tuple(items), max(ceil(least / seconds), enough))
+        is_large = self._validity.are_at_least(tuple(items), max(earning, enough))
         return best if is_large and items[best.dim] >= 2 * best.items else None
 
 

@@ -50,8 +50,8 @@ def list_work(
     body = plan.kernel.body[0]
     assert isinstance(body, Persistent)
     arrays, integers = _arguments(questions, plan.kernel, plan.sources)
-    insides = [inside_tiles(code, target) for code in body.codes]
-    cut = [_are_cut(code, target) for code in body.codes]
+    insides, divided = zip(*(_inside(code, target) for code in body.codes), strict=True)
+    are_cut = [each and target.device.jams_rows for each in divided]
     reducing = [_reducing(code, target) for code in body.codes]
     known: dict[Hashable, tuple[int, Work, Work | None]] = {}
     found: list[tuple[int, Work, Work | None]] = []
@@ -80,7 +80,7 @@ def list_work(
             if done is not None:
                 inside = item_work(done, sizes, target) * prod(range_)
             whole = inside
-            if whole is None or not cut[stage.code]:
+            if whole is None or not are_cut[stage.code]:
                 whole = item_work(kernel, sizes, target) * prod(range_)
             known[key] = sum(own_memory.values()), whole, inside
         found.append(known[key])
@@ -104,23 +104,21 @@ def list_work(
     return ListWork(stages, whole, pipeline is not None, tiling.block, tiling.assignment == "turns")
 
 
-def _are_cut(code: StageCode, target: Target) -> bool:
-    """Whether launches of a stage go along rows that are cut where quotients of ids change, as the
-    stage's tiles do."""
-    if not target.device.jams_rows or not _is_by_vectors(code, target):
-        return False
-    segments = row_segments(code.kernel, parted(code)[0])
-    return segments is not None and bool(segments.divisors)
-
-
 def inside_tiles(code: StageCode, target: Target) -> Kernel | None:
     """What most work-items of a persistent kernel's stage do, if that is less than its kernel."""
+    return _inside(code, target)[0]
+
+
+def _inside(code: StageCode, target: Target) -> tuple[Kernel | None, bool]:
+    """``inside_tiles``, and whether rows are cut for that where quotients of ids change, as those
+    of launches are on devices whose launches go along rows."""
     body, interior = parted(code)
     if _is_by_vectors(code, target):
         segments = row_segments(code.kernel, body)
         if segments is not None:
-            return replace(code.kernel, body=segments.counted(code.kernel))
-    return None if interior is None else replace(code.kernel, body=interior.body)
+            inside = replace(code.kernel, body=segments.counted(code.kernel))
+            return inside, bool(segments.divisors)
+    return None if interior is None else replace(code.kernel, body=interior.body), False
 
 
 @dataclass(frozen=True)

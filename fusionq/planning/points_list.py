@@ -64,11 +64,7 @@ class PointsList:
 
     @property
     def _users_list(self) -> UsersList:
-        submissions = self.users.submissions
-        places = {
-            (s, k): (s, k) for s, each in enumerate(submissions) for k in range(len(each.arguments))
-        }
-        return UsersList(self.users, range(len(submissions)), places, {}, self.shapes)
+        return UsersList.in_place(self.users, self.shapes)
 
 
 def points_list(

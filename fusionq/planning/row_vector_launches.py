@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from math import ceil
 
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.submission import Submission
@@ -15,7 +14,7 @@ from fusionq.codegen.jammed_loops import JammedLoops
 from fusionq.ir.nodes import For, Kernel
 from fusionq.ir.walk import statements
 from fusionq.planning.by_kernel import ByKernel
-from fusionq.planning.cost import tile_seconds
+from fusionq.planning.cost import items_for_build, tile_seconds
 from fusionq.planning.item_work import item_work
 from fusionq.planning.jammed_launches import is_plain, lengths_of
 from fusionq.planning.known_values import KnownValues, launch_sizes
@@ -65,8 +64,8 @@ class RowVectorLaunches:
         if not self._validity.are_at_least((items[-1],), FEWEST_STEPS * length):
             return stage
         seconds = tile_seconds(item_work(kernel, sizes, target), 0.0, target)
-        least = target.costs.split_saved_seconds * target.throughput_parts
-        if not seconds or not self._validity.are_at_least(tuple(items), ceil(least / seconds)):
+        earning = items_for_build(seconds, target)
+        if earning is None or not self._validity.are_at_least(tuple(items), earning):
             return stage
         guards = None if rows.interior is None else guards_of(rows.interior)
         along = replace(kernel, row_lanes=target.sub_group_size)

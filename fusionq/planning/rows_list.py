@@ -6,7 +6,7 @@ above and below lies in no box of bounded size, or in one that is many rows wide
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -45,8 +45,8 @@ class RowsList:
         list."""
         every = range(len(self.users.submissions))
         if self.shapes:
-            own = {place: place for place in _places(self.users.submissions)}
-            found = self.users_list(every, own, {}).validity(self.questions.validity)
+            users = UsersList.in_place(self.users, self.shapes)
+            found = users.validity(self.questions.validity)
             self.users.validity.add(found, every)
         self.users.validity.add(validity, every)
 
@@ -86,11 +86,6 @@ def rows_list(questions: Questions, varying: Collection[ScalarPlace]) -> RowsLis
         return RowsList(questions, questions, shapes)
     rows = Questions(made, varying, questions.numbers, answers=questions.answers)
     return RowsList(rows, questions, shapes)
-
-
-def _places(submissions: Sequence[Submission]) -> Iterator[Place]:
-    for s, submission in enumerate(submissions):
-        yield from ((s, k) for k in range(len(submission.arguments)))
 
 
 def extents_of(submission: Submission) -> dict[Extent, int]:

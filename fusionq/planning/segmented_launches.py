@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from math import ceil
 
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.symbol_sources import Source
-from fusionq.analysis.validity import Condition, Validity
+from fusionq.analysis.validity import Condition
 from fusionq.base.frozen import dataclass
 from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import Target
@@ -28,10 +27,11 @@ from fusionq.ir.walk import subexpressions
 from fusionq.language.ranges import Range
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
 from fusionq.planning.by_kernel import ByKernel
-from fusionq.planning.cost import tile_seconds
+from fusionq.planning.cost import items_for_build, tile_seconds
 from fusionq.planning.item_work import item_work
 from fusionq.planning.known_values import KnownValues, launch_sizes, sizes_of
 from fusionq.planning.plan import Guards
+from fusionq.planning.split_launches import guards_of
 
 FEWEST_STEPS = 2
 """Of a segment, by all lanes, at least: what begins and ends it takes as long as some steps."""
@@ -53,9 +53,8 @@ class Cut:
         """What becomes of its conditions, and what ids are divided by."""
         segments, interior = self.rows.segments, self.rows.interior
         assert segments is not None
-        decided = () if interior is None else interior.decided
-        divisors = tuple(map(print_expr, segments.divisors))
-        return Guards((), tuple(map(print_expr, decided)), divisors)
+        guards = Guards((), ()) if interior is None else guards_of(interior)
+        return replace(guards, divisors=tuple(map(print_expr, segments.divisors)))
 
 
 class SegmentedLaunches:
@@ -83,8 +82,8 @@ class SegmentedLaunches:
         sizes = launch_sizes(kernel, sources, self._submissions)
         sizes = replace(sizes, items=tuple(items) if kernel.ndim == len(items) else (items.size,))
         seconds = tile_seconds(item_work(kernel, sizes, self._target), 0.0, self._target)
-        least = self._target.costs.split_saved_seconds * self._target.throughput_parts
-        if not seconds or not self._validity.are_at_least(tuple(items), ceil(least / seconds)):
+        earning = items_for_build(seconds, self._target)
+        if earning is None or not self._validity.are_at_least(tuple(items), earning):
             return None
         return cut if self._are_long(cut, sources) else None
 
@@ -107,15 +106,13 @@ class SegmentedLaunches:
         """Whether ``text`` is true of the values at ``places`` today; that has to stay so."""
         key = text, tuple(places)
         if key not in self._demanded:
-            names = tuple(places.values())
-            condition = Condition(text, names, (names,))
-            values = {name: place.value(self._submissions) for place, name in places.items()}
+            named = {name: place for place, name in places.items()}
+            condition = Condition(text, tuple(named), (tuple(named),))
+            values = {name: place.value(self._submissions) for name, place in named.items()}
             holds = self._demanded[key] = condition.holds(values)
             if not holds:
                 condition = replace(condition, text=f"not ({text})")
-            about = tuple((name, (place,)) for place, name in places.items())
-            every = range(len(self._submissions))
-            self._validity.add(Validity(about, (), (), (condition,)), every)
+            self._validity.demand(condition, named)
         return self._demanded[key]
 
 
@@ -124,9 +121,11 @@ def launched_in_segments(submission: Submission, target: Target) -> bool:
     if not target.device.jams_rows or not isinstance(submission.range, Range):
         return False
     divisors = _divisors(submission.ir)
+    if not divisors:
+        return False
     known = KnownValues(submission.ir, sizes_of(submission))
     fewest = FEWEST_STEPS * target.sub_group_size
-    return bool(divisors) and all((known.value(d) or 0) >= fewest for d in divisors)
+    return all((known.value(d) or 0) >= fewest for d in divisors)
 
 
 @cached_by_identity

@@ -9,14 +9,11 @@ from fusionq.analysis.item_space import global_range
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
 from fusionq.analysis.symbol_sources import Source
-from fusionq.analysis.validity import Condition, Validity
+from fusionq.analysis.validity import Condition, ScalarPlace
 from fusionq.base.identity_cache import cached_by_identity
 from fusionq.ir.nodes import SMALL, Binary, Kernel, Param
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import expressions, subexpressions
-
-ScalarPlace = tuple[int, int]
-"""A submission and the position of one of its scalar arguments."""
 
 
 def demand_small_sizes(submissions: Sequence[Submission], validity: ListValidity) -> bool:
@@ -52,10 +49,9 @@ def demand_small_divisors(
             and 0 < int(argument.value) <= SMALL
         ]
     if found:
-        named = tuple((f"n{number}", (Source(*at, None),)) for number, at in enumerate(found))
-        uses = tuple((name,) for name, _ in named)
-        condition = Condition(f"0 < divisor <= {SMALL}", ("divisor",), uses)
-        validity.add(Validity(named, (), (), (condition,)), range(len(submissions)))
+        places = {f"n{number}": Source(*at, None) for number, at in enumerate(found)}
+        uses = tuple((name,) for name in places)
+        validity.demand(Condition(f"0 < divisor <= {SMALL}", ("divisor",), uses), places)
     return frozenset(found)
 
 

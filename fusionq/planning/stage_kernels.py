@@ -188,10 +188,11 @@ class StageKernels:
         items = global_range(self._questions.submissions[geometry])
         kernel, guards = fused.kernel, None
         if stage.space.local_range is None:
-            kernel, guards = self._split.launched(kernel, fused.sources, items)
-            cut = self._segmented.launched(fused.kernel, fused.sources, items)
+            cut = self._segmented.launched(kernel, fused.sources, items)
             if cut is not None:
                 kernel, guards = cut.kernel, cut.guards
+            else:
+                kernel, guards = self._split.launched(kernel, fused.sources, items)
         if kernel.row_lanes is None:
             kernel = self._streamed.kernel(kernel, items)
         return StagePlan(

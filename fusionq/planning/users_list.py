@@ -29,6 +29,18 @@ class UsersList:
     ranges: Mapping[int, int]
     shapes: Mapping[int, Sequence[RangeSource | ExtentSource]]
 
+    @staticmethod
+    def in_place(
+        questions: Questions, shapes: Mapping[int, Sequence[RangeSource | ExtentSource]]
+    ) -> UsersList:
+        """That of a made list whose submissions and arguments are where the user's are."""
+        places = {
+            (s, k): (s, k)
+            for s, submission in enumerate(questions.submissions)
+            for k in range(len(submission.arguments))
+        }
+        return UsersList(questions, range(len(questions.submissions)), places, {}, shapes)
+
     def launches(self, plans: Sequence[StagePlan]) -> tuple[StagePlan, ...]:
         """The launches; each submission is in one of them: where it is done, or, if it is absent,
         where it is done first."""
