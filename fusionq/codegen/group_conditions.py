@@ -82,7 +82,8 @@ def skipped_outside(body: Body, between: Body = (), rows_only: bool = False) -> 
     holds under masks: a masked access to a page that is not there is a microcode assist.
     ``between``: what keeps a compiler from making one condition of the group's and the
     work-item's.  ``rows_only``: where work-items are no part of a group of the kernel's."""
-    lanes = max([e.dim for e in expressions(body) if is_global_id(e)], default=0)
+    dims = (e.dim for e in expressions(body) if isinstance(e, ItemQuery) and is_global_id(e))
+    lanes = max(dims, default=0)
     return tuple([_skipped_outside(stmt, between, lanes, rows_only) for stmt in body])
 
 
