@@ -9,7 +9,7 @@ import pickle
 import time
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -115,8 +115,12 @@ def _key(device: Any, text: str, options: str) -> str:
 
 @cache
 def _nvrtc() -> str:
-    """Its version, and how what it says is read."""
-    return version("nvidia-cuda-nvrtc") + Path(compiler.__file__).read_text(encoding="utf-8")
+    """Its version, and how what it says is read; DeviceError where it is not there."""
+    major, minor = compiler.nvrtc_version()
+    build = ""  # of a toolkit's: major and minor have to do
+    with suppress(PackageNotFoundError):
+        build = version("nvidia-cuda-nvrtc")
+    return f"{major}.{minor} {build}" + Path(compiler.__file__).read_text(encoding="utf-8")
 
 
 def _digest(*parts: str) -> str:
