@@ -49,10 +49,12 @@ def inside(guard: Expr) -> Expr | None:
     return Compare("le", end, limit)
 
 
-def begins(cond: Expr) -> Expr | None:
-    """What holds for a group of which a work-item passes ``cond``; None where nothing is known."""
+def begins(cond: Expr, lanes: int | None = None) -> Expr | None:
+    """What holds for a group of which a work-item passes ``cond``; None where nothing is known.
+    ``lanes``: where it may also be what holds for a vector of neighbours along that dimension, who
+    have one id in each dimension before."""
     if isinstance(cond, Logical):
-        lhs, rhs = begins(cond.lhs), begins(cond.rhs)
+        lhs, rhs = begins(cond.lhs, lanes), begins(cond.rhs, lanes)
         if lhs is not None and rhs is not None:
             return replace(cond, lhs=lhs, rhs=rhs)
         return None if cond.op == "or" else lhs or rhs
@@ -65,24 +67,27 @@ def begins(cond: Expr) -> Expr | None:
     if id is None or limit.type != INT64 or not is_same_for_all(limit):
         return None
     dim, added = id
+    if lanes is not None and dim < lanes:
+        return cond
     least, greatest = _plus(_first(dim), added), _plus(_last(dim), added)
     if op == "eq":
         return Logical("and", Compare("le", least, limit), Compare("ge", greatest, limit))
     return Compare(op, least if op in ("lt", "le") else greatest, limit)
 
 
-def skipped_outside(body: Body, between: Body = ()) -> Body:
+def skipped_outside(body: Body, between: Body = (), lanes: int | None = None) -> Body:
     """``body``, in which groups that are outside a condition do not run what it holds under masks:
     a masked access to a page that is not there is a microcode assist.  ``between``: what keeps a
-    compiler from making one condition of the group's and the work-item's."""
-    return tuple([_skipped_outside(stmt, between) for stmt in body])
+    compiler from making one condition of the group's and the work-item's.  ``lanes``: as of
+    ``begins``."""
+    return tuple([_skipped_outside(stmt, between, lanes) for stmt in body])
 
 
-def _skipped_outside(stmt: Stmt, between: Body) -> Stmt:
+def _skipped_outside(stmt: Stmt, between: Body, lanes: int | None) -> Stmt:
     # Of conditions with two branches the second would be there twice: see ``group_guards``.
     if not isinstance(stmt, If) or stmt.orelse or has_barrier(stmt.then):
         return stmt
-    begun = begins(stmt.cond)
+    begun = begins(stmt.cond, lanes)
     return stmt if begun is None else If(begun, (*between, stmt), (), stmt.span)
 
 
