@@ -77,13 +77,22 @@ def begins(cond: Expr, lanes: int, rows_only: bool = False) -> Expr | None:
     return Compare(op, least if op in ("lt", "le") else greatest, limit)
 
 
-def skipped_outside(body: Body, between: Body = (), rows_only: bool = False) -> Body:
+def last_dimension(body: Body) -> int:
+    """The last one of which ``body`` has ids: that of lanes, or one before."""
+    dims = (e.dim for e in expressions(body) if isinstance(e, ItemQuery) and is_global_id(e))
+    return max(dims, default=0)
+
+
+def skipped_outside(
+    body: Body, between: Body = (), lanes: int | None = None, rows_only: bool = False
+) -> Body:
     """``body``, in which groups, and rows of them, that are outside a condition do not run what it
     holds under masks: a masked access to a page that is not there is a microcode assist.
     ``between``: what keeps a compiler from making one condition of the group's and the
-    work-item's.  ``rows_only``: where work-items are no part of a group of the kernel's."""
-    dims = (e.dim for e in expressions(body) if isinstance(e, ItemQuery) and is_global_id(e))
-    lanes = max(dims, default=0)
+    work-item's.  ``lanes``: as of ``begins``; else the ``last_dimension``.  ``rows_only``: where
+    work-items are no part of a group of the kernel's."""
+    if lanes is None:
+        lanes = last_dimension(body)
     return tuple([_skipped_outside(stmt, between, lanes, rows_only) for stmt in body])
 
 

@@ -51,9 +51,14 @@ class Intervals:
     """
 
     def __init__(
-        self, kernel: Kernel, known: Mapping[str, Interval] = MappingProxyType({})
+        self,
+        kernel: Kernel,
+        known: Mapping[str, Interval] = MappingProxyType({}),
+        sizes: Mapping[Expr, Interval] = MappingProxyType({}),
     ) -> None:
-        """``known``: intervals of variables, wherever they stand."""
+        """``known``: intervals of variables, wherever they stand; ``sizes``: of ids, ranges and
+        extents."""
+        self._sizes = sizes
         small = kernel.small_sizes
         self._extents = (1, SMALL) if small else (0, of_type(INT64)[1])
         self._work_items = (0, SMALL + MOST_BEYOND) if small else WORK_ITEMS
@@ -121,6 +126,8 @@ class Intervals:
                 return (int(expr.value), int(expr.value))
             case Var() | Param():
                 return self._known.get(expr.name)
+            case ItemQuery() | Extent() if expr in self._sizes:
+                return self._sizes[expr]
             case ItemQuery(query="local_id" | "local_linear_id"):
                 return self._local_ids
             case Call(function="sub_group_local_range"):

@@ -15,7 +15,8 @@ from dataclasses import replace
 from fusionq.codegen.helpers import EXTREMA
 from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.scoping import Body
-from fusionq.ir.interval_arithmetic import Interval, arithmetic, of_type, within
+from fusionq.codegen.variable_intervals import variable_intervals
+from fusionq.ir.interval_arithmetic import Interval, of_type, within
 from fusionq.ir.nodes import (
     Assign,
     Binary,
@@ -35,7 +36,7 @@ from fusionq.ir.nodes import (
     Var,
 )
 from fusionq.ir.types import FLOAT32, FLOAT64, INT32, INT64, ScalarType
-from fusionq.ir.walk import assigned_variable, rewrite, rewrite_body, statements
+from fusionq.ir.walk import rewrite, rewrite_body
 
 _NARROW = of_type(INT32)
 _OPERATIONS = frozenset({"add", "sub", "mul", "floordiv", "mod", "and"})
@@ -60,39 +61,8 @@ def narrowed(
 
 def _variables(kernel: Kernel, bodies: Sequence[Body]) -> tuple[set[str], dict[str, Interval]]:
     """The variables of int64 whose values are all within int32, and what is known of those."""
-    intervals = Intervals(kernel)
-    types = dict(kernel.variables)
-    known: dict[str, Interval] = {}
-    wide: set[str] = set()
-    for stmt in (s for body in bodies for s in statements(body)):
-        name: str | None
-        match stmt:
-            case Assign(name, value):
-                if types[name] != INT64:
-                    continue
-                interval = intervals.of(value)
-                intervals.assigned(stmt)
-            case For(name):
-                interval = _of_loop(stmt, intervals)
-                intervals.entered(stmt)
-            case _:
-                name, interval = assigned_variable(stmt), of_type(INT64)
-        if name is not None:
-            before = known.get(name, interval)
-            known[name] = min(before[0], interval[0]), max(before[1], interval[1])
-            if not within(interval, _NARROW):
-                wide.add(name)
-    return known.keys() - wide, known
-
-
-def _of_loop(loop: For, intervals: Intervals) -> Interval:
-    """What a loop's variable may be, the value that ends it included."""
-    start, stop, step = (intervals.of(e) for e in (loop.start, loop.stop, loop.step))
-    beyond = stop if step in ((1, 1), (-1, -1)) else arithmetic("add", stop, step)
-    if not isinstance(loop.step, Const) or not loop.step.value or beyond is None:
-        return of_type(INT64)
-    ends = start, stop, beyond
-    return min(low for low, _ in ends), max(high for _, high in ends)
+    known = variable_intervals(kernel, bodies, Intervals(kernel), (INT64,))
+    return {name for name, interval in known.items() if within(interval, _NARROW)}, known
 
 
 class _Narrowing:

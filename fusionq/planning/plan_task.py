@@ -39,8 +39,8 @@ class PlanTask:
     """The target with measured costs; None: ``auto`` makes no persistent kernels."""
     bound: BuildBound | None
     """What may be built while the user waits; None: anything."""
-    rests_on: Callable[[ListValidity], None]
-    """Lets the list's validity remember for which sizes it is as it is."""
+    rest_on: tuple[Callable[[ListValidity], None], ...]
+    """Let the list's validity remember for which sizes and scalars it is as it is."""
 
     @property
     def barrierless(self) -> str | None:

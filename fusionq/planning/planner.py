@@ -55,6 +55,7 @@ from fusionq.planning.specialise import (
 )
 from fusionq.planning.stage_kernels import StageKernels
 from fusionq.planning.stages import Stage
+from fusionq.planning.widened_list import widened_list
 
 MOST_COMPARED = 64
 """Submissions of a list for which ``auto`` looks for halos to compute anew, since each takes some
@@ -115,7 +116,8 @@ class Planning:
         """Seconds by phase that the steps have taken."""
         self.dependences: list[tuple[PairScope, ...]] = []
         """Of the first submissions, as far as they have been compared."""
-        interchanged = interchanged_list(submissions, target)
+        widened = widened_list(submissions, target)
+        interchanged = interchanged_list(widened.submissions, target)
         validities = [plan.validity for plan in known]
         with ISL_LOCK:
             seen = varying_scalars(validities, submissions)
@@ -128,7 +130,7 @@ class Planning:
         self._operations = PlanOperations(seconds, operations=operations)
         task = PlanTask(
             made, options, target, fixed, seen, varying, bool(known), measured, bound,
-            interchanged.rests_on,
+            (widened.rests_on, interchanged.rests_on),
         )
         self._interchanged = interchanged
         self._steps = _plan_steps(task, self.timings, self.dependences)
@@ -162,7 +164,8 @@ def _plan_steps(
     work-items may do all parts of a point."""
     submissions, options, target = task.submissions, task.options, task.target
     questions = Questions(submissions, task.varying)
-    task.rests_on(questions.validity)
+    for rests_on in task.rest_on:
+        rests_on(questions.validity)
     yield "analysis"
     users = questions
     about = task.varying, options, wanted_by(options), target, task.costs

@@ -65,7 +65,7 @@ class StageKernels:
         )
         self._questions = questions
         self._device = device
-        self._streamed = StreamedLaunches(target, questions.validity)
+        self._streamed = StreamedLaunches(questions.submissions, target, questions.validity)
         self._split = SplitLaunches(questions.submissions, target, questions.validity)
         self._segmented = SegmentedLaunches(questions.submissions, target, questions.validity)
         self._absent = absent
@@ -197,7 +197,7 @@ class StageKernels:
             else:
                 kernel, guards = self._split.launched(kernel, fused.sources, items)
         if kernel.row_lanes is None:
-            kernel = self._streamed.kernel(kernel, items)
+            kernel = self._streamed.kernel(kernel, fused.sources, items)
         return StagePlan(
             submissions=(*stage.members, *absent),
             kernel=kernel,

@@ -1,6 +1,6 @@
 """Kernels that take the first id for the last index, that divide a linear id, that make an id of a
-work-group's and the local one, or that are over staggered grids: whichever way they run, the bits are those of the reference
-backend."""
+work-group's and the local one, or that are over staggered grids: whichever way they run, the bits
+are those of the reference backend."""
 
 from __future__ import annotations
 

@@ -62,8 +62,20 @@ def test_groups_outside_a_guard_run_nothing():
         Compare("le", first_of_group(1), zero),
         Compare("ge", last_of_group(1), zero),
     )
-    both = Logical("and", INSIDE, holds)  # of the first dimension, what a row of the group is in
-    assert split == If(both, (FENCE, guard))
+    assert split == If(Logical("and", INSIDE, holds), (FENCE, guard))
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_vectors_skip_what_is_outside_in_other_dimensions_than_theirs(dims):
+    """Those of a group's rows beyond the range too, of which the group itself has others."""
+    limits = [Param(INT64, name) for name in "nml"[:dims]]
+    *others, last = (Compare("lt", ItemQuery("global_id", d), n) for d, n in enumerate(limits))
+    skipped = Compare("lt", first_of_group(dims - 1), limits[-1])
+    cond = last
+    for other in reversed(others):
+        cond, skipped = Logical("and", other, cond), Logical("and", other, skipped)
+    guard = If(cond, (STORE,))
+    assert decided_for_groups((guard, STORE)) == (If(skipped, (FENCE, guard)), STORE)
 
 
 @pytest.mark.parametrize(
@@ -195,12 +207,21 @@ def added_in_rows(item: fq.Item, a, out):
     out[i, j] = out[i, j] + a[i, j]
 
 
+@fq.kernel
+def in_box(item: fq.Item, a, out):
+    i, j, k = item.get_id(0), item.get_id(1), item.get_id(2)
+    out[i, j, k] = out[i, j, k] + a[i, j, k]
+
+
 def test_ranges_of_very_different_sizes_on_the_device():
     """Most work-items of the launch are far beyond the memory of the smaller ones."""
     rng = np.random.default_rng(3)
     flat, planes = [70001, 1, 4096, 33, 70000], [(300, 300), (1, 299), (300, 1), (7, 9)]
+    staggered = [(257, 272), (257, 271), (256, 272)]
+    boxes = [(29, 31, 33), (30, 5, 33), (30, 31, 2)]
+    lists = (added, flat), (added_in_rows, planes), (added_in_rows, staggered), (in_box, boxes)
     with fq.FusionQueue() as queue:
-        for kernel, shapes in ((added, flat), (added_in_rows, planes)):
+        for kernel, shapes in lists:
             given = [[rng.random(shape, np.float32) for shape in shapes] for _ in range(2)]
             a, out = [[fq.Buffer(array) for array in arrays] for arrays in given]
             with fq.fusion(queue, strategy="fused"):
@@ -239,3 +260,30 @@ def test_users_conditions_on_the_device_and_in_tiles():
                 want = want + 2 * ((i == max(low, 0)) | (high <= i))
                 for out in outs:
                     np.testing.assert_array_equal(out.numpy(), want)
+
+
+@fq.kernel
+def part_of_plane(item: fq.Item, a, out, top, left):
+    i, j = item.get_id(0), item.get_id(1)
+    if i >= top and j >= left:
+        out[i, j] = a[i - top, j - left]
+    if i + 1 == top or left > j:
+        out[i, j] += 1
+
+
+def test_users_conditions_on_several_dimensions_on_the_device():
+    shape = 75, 272
+    a = np.random.default_rng(3).random(shape, np.float32)
+    with fq.FusionQueue() as queue:
+        given = fq.Buffer(a)
+        for top, left in ((0, 0), (75, 0), (1, 271), (13, 16), (74, 17), (14, 272)):
+            outs = [fq.Buffer(np.zeros(shape, "f4")) for _ in range(2)]
+            with fq.fusion(queue, strategy="fused"):
+                for out in outs:
+                    queue.submit(part_of_plane, shape, given, out, top, left)
+            want = np.zeros(shape, np.float32)
+            want[top:, left:] = a[: 75 - top, : 272 - left]
+            i, j = np.indices(shape)
+            want += (i + 1 == top) | (left > j)
+            for out in outs:
+                np.testing.assert_array_equal(out.numpy(), want)

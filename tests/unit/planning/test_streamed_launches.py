@@ -59,12 +59,46 @@ def test_sizes_of_all_dimensions_count():
         a, out = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
         return submissions((doubled, shape, a, out))
 
-    inside, beyond = listed(30, 50), listed(30, 51)
+    inside, beyond = listed(23, 64), listed(25, 64)
     plans = [make_plan(x, FusionOptions(), STREAMING) for x in (inside, beyond)]
     assert [streamed(plan) for plan in plans] == [[False], [True]]
     assert not holds_for(plans[0], beyond)
     assert not holds_for(plans[1], inside)
     assert holds_for(plans[0], listed(10, 51))
+
+
+@pytest.mark.parametrize(
+    ("columns", "view", "expected"),
+    [
+        (64, np.s_[:], True),
+        (65, np.s_[:], False),
+        (64, np.s_[:, :-1], True),  # of longer rows, which begin where vectors may
+        (65, np.s_[:, :-1], False),
+        (128, np.s_[:, 64:], True),
+        (128, np.s_[:, 63:-1], False),
+    ],
+)
+def test_rows_begin_where_vectors_may(columns, view, expected):
+    def listed(rows):
+        whole = np.zeros((rows, columns), np.float32)
+        a = np.zeros(whole[view].shape, np.float32)
+        return submissions((doubled, a.shape, a, whole[view]))
+
+    plan = make_plan(listed(100), FusionOptions(), STREAMING)
+    assert streamed(plan) == [expected]
+    assert holds_for(plan, listed(200))
+
+
+def test_a_plan_serves_rows_on_its_side():
+    def listed(*shape):
+        a, out = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+        return submissions((doubled, shape, a, out))
+
+    lists = {n: listed(100, n) for n in (64, 65, 128, 130)}
+    for n, made in lists.items():
+        plan = make_plan(made, FusionOptions(), STREAMING)
+        for other, those in lists.items():
+            assert holds_for(plan, those) == ((n % 64 == 0) == (other % 64 == 0))
 
 
 @fq.kernel

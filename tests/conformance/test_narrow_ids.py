@@ -1,0 +1,86 @@
+"""Ids in 32 bits and fewer, sums of which wrap around for some sizes and scalars."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import fusionq as fq
+
+N = 300
+
+
+@fq.kernel
+def placed(item: fq.Item, a: Any, by: Any, plus: Any, out: Any, seen: Any) -> None:
+    i = np.int32(item.get_id(0))
+    at = i * by + plus
+    if at > i:
+        seen[i] = 1
+    out[(at + at) & 511] += 0 * a[i]
+    out[i] = a[(at - 1) & 255] + np.float32(at)
+
+
+@fq.kernel
+def unsigned(item: fq.Item, a: Any, n: Any, out: Any) -> None:
+    i = np.uint32(item.get_id(0))
+    if i - np.uint32(1) < n - np.uint32(1):
+        out[i] = a[i - np.uint32(1)]
+    else:
+        out[i] = a[min(i - n, i)]
+
+
+@fq.kernel
+def of_bytes(item: fq.Item, a: Any, out: Any, high: Any) -> None:
+    i = np.int8(item.get_id(0))
+    j = np.uint8(item.get_id(0))
+    k = i + high
+    if k < i:
+        out[item.get_id(0)] = a[np.int64(k) + 128]
+    else:
+        out[item.get_id(0)] = a[j] + np.float32(-i)
+
+
+def test_sums_that_wrap_around(queue: fq.FusionQueue) -> None:
+    """The same kernel for scalars with which they do, and others with which they do not."""
+    a = np.random.default_rng(1).random(512).astype(np.float32)
+    given = fq.Buffer(a)
+    i = np.arange(N, dtype=np.int32)
+    for by, plus in ((1, 0), (3, -7), (1 << 24, 5), (1 << 30, 1), (-3, 2**31 - 1), (1, 2**31 - 9)):
+        out, seen = fq.Buffer(np.zeros(512, "f4")), fq.Buffer(np.zeros(N, np.uint8))
+        with fq.fusion(queue):
+            queue.submit(placed, N, given, np.int32(by), np.int32(plus), out, seen)
+        with np.errstate(over="ignore"):
+            at = i * np.int32(by) + np.int32(plus)
+            want = a[(at - np.int32(1)) & 255] + at.astype(np.float32)
+        np.testing.assert_array_equal(out.numpy()[:N], want, f"{by}, {plus}")
+        np.testing.assert_array_equal(seen.numpy(), at > i, f"{by}, {plus}")
+
+
+def test_unsigned_differences_below_zero(queue: fq.FusionQueue) -> None:
+    a = np.random.default_rng(1).random(512).astype(np.float32)
+    given = fq.Buffer(a)
+    i = np.arange(N, dtype=np.uint32)
+    for n in (0, 1, 2, 299, 300, 2**32 - 1):
+        out = fq.Buffer(np.zeros(N, "f4"))
+        queue.submit(unsigned, N, given, np.uint32(n), out).wait()
+        before, most = i - np.uint32(1), np.uint32((n - 1) % 2**32)
+        with np.errstate(over="ignore"):
+            other = np.minimum(i - np.uint32(n), i)
+        want = a[np.where(before < most, before, other) % 512]
+        np.testing.assert_array_equal(out.numpy(), want, f"{n}")
+
+
+def test_ids_in_bytes(queue: fq.FusionQueue) -> None:
+    a = np.random.default_rng(1).random(512).astype(np.float32)
+    given = fq.Buffer(a)
+    for items in (3, 100, 256):
+        for high in (0, 1, 27, 127):
+            out = fq.Buffer(np.zeros(256, "f4"))
+            queue.submit(of_bytes, items, given, out, np.int8(high)).wait()
+            whole = np.arange(items)
+            i, j = whole.astype(np.int8), whole.astype(np.uint8)
+            k = i + np.int8(high)
+            other = a[j] + (-i).astype(np.float32)
+            want = np.where(k < i, a[k.astype(int) + 128], other)
+            np.testing.assert_array_equal(out.numpy()[:items], want, f"{items}, {high}")

@@ -1,0 +1,162 @@
+"""Indices of 64 bits in place of narrower ones that are made of ids, and of each condition a list
+that breaks just that one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.base.options import FusionOptions
+from fusionq.ir.types import INT32
+from fusionq.ir.verifier import verify
+from fusionq.ir.walk import expressions
+from fusionq.planning.planner import holds_for, make_plan
+from fusionq.planning.widened_list import LEAST_BOUND, widened_list
+from tests.unit.lists import submissions
+from tests.unit.targets import TWO_CORES
+
+N = 300
+a, b = np.zeros(N, np.float32), np.zeros(N, np.float32)
+ints = np.zeros(N, np.int32)
+
+
+def widened(kernel, items, *arguments, target=TWO_CORES):
+    """The kernel of the list; None where it is the user's."""
+    listed = submissions((kernel, items, *arguments))
+    made = widened_list(listed, target).submissions
+    if made[0].ir is listed[0].ir:
+        return None
+    verify(made[0].ir)
+    return made[0].ir
+
+
+def is_narrow(kernel):
+    """Whether something of it has 32 bits."""
+    return any(e.type == INT32 for e in expressions(kernel.body))
+
+
+@fq.kernel
+def neighbours(item: fq.Item, x, out, n):
+    i = np.int32(item.get_id(0))
+    if i + 1 < n and i > 0:
+        out[i] = x[i - 1] + x[i + 1]
+
+
+@fq.kernel
+def in_rows(item: fq.Item, x, out, width):
+    y = np.int32(item.get_id(0))
+    for k in range(width):
+        at = y * width + np.int32(k)
+        out[at] = x[at]
+
+
+@fq.kernel
+def chosen(item: fq.Item, x, out, n):
+    i = np.int32(item.get_id(0))
+    right = i + 1
+    if right >= n:
+        right = np.int32(0)
+    out[i] = x[right] + x[min(i, n - 1)] + x[i if i > 5 else right]
+
+
+@fq.kernel
+def in_group(item: fq.NdItem, x, out):
+    group = item.get_group()
+    i = np.uint32(group.get_group_id(0) * item.get_local_range(0) + item.get_local_id(0))
+    out[i] = x[i]
+
+
+def test_indices_and_conditions_have_64_bits():
+    assert not is_narrow(widened(neighbours, N, a, b, N))
+    assert not is_narrow(widened(chosen, N, a, b, N))
+    for width, dtype in ((3, int), (3, np.int32)):
+        kernel = widened(in_rows, 100, a, b, dtype(width))
+        assert {type for _, type in kernel.variables}.isdisjoint({INT32})
+    kernel = widened(in_group, fq.NdRange(N, 30), a, b)
+    assert not any(e.type.name == "uint32" for e in expressions(kernel.body))
+
+
+@fq.kernel
+def unsigned_before(item: fq.Item, x, out):
+    i = np.uint32(item.get_id(0))
+    out[i] = x[min(i - np.uint32(1), np.uint32(5))]
+
+
+@fq.kernel
+def moved(item: fq.Item, x, out, by):
+    i = np.int32(item.get_id(0))
+    out[(i * by) & 255] = x[i]
+
+
+@fq.kernel
+def of_bytes(item: fq.Item, x, out):
+    i = np.int8(item.get_id(0))
+    out[i & 63] = x[(i + np.int8(3)) & 63]
+
+
+@fq.kernel
+def counted(item: fq.Item, x, out):
+    i = np.int32(item.get_id(0))
+    while i < 250:
+        i += 50
+    out[item.get_id(0)] = x[i - 250]
+
+
+@fq.kernel
+def read(item: fq.Item, x, places, out):
+    i = item.get_id(0)
+    k = places[i] + np.int32(1)
+    out[i] = x[k & 255]
+
+
+@fq.kernel
+def valued(item: fq.Item, x, out):
+    i = np.int32(item.get_id(0))
+    out[item.get_id(0)] = x[item.get_id(0)] + np.float32(i * 3)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "arguments"),
+    [
+        (of_bytes, (a, b)),  # 300 is no int8
+        (counted, (a, b)),  # what a loop adds to has no bound
+        (read, (a, ints, b)),  # memory may hold anything
+        (valued, (a, b)),  # no index, no condition
+    ],
+)
+def test_what_stays_narrow(kernel, arguments):
+    assert widened(kernel, N, *arguments) is None
+
+
+def test_sums_that_may_wrap_around_stay_narrow():
+    kernel = widened(unsigned_before, N, a, b)  # out[i] is an index of 64 bits, i - 1 is none
+    assert any(e.type.name == "uint32" for e in expressions(kernel.body))
+    for by in (7, 1 << 20, 1 << 30):
+        # ``&`` keeps it narrow; its operand of ids is computed as before
+        kernel = widened(moved, N, a, b, np.int32(by))
+        assert is_narrow(kernel)
+    assert is_narrow(widened(in_rows, 100, a, b, np.int32(1 << 24)))
+
+
+def test_devices_that_are_faster_with_32_bits():
+    device = replace(TWO_CORES.device, narrow_indices=True)
+    assert widened(neighbours, N, a, b, N, target=replace(TWO_CORES, device=device)) is None
+
+
+def test_a_plan_serves_sizes_and_scalars_of_its_class():
+    def listed(items, n):
+        x, out = np.zeros(1 << 12, np.float32), np.zeros(1 << 12, np.float32)
+        return submissions((neighbours, items, x, out, n))
+
+    def serves(plan, items, n):
+        return holds_for(plan, listed(items, n))
+
+    plan = make_plan(listed(100, np.int32(8)), FusionOptions(), TWO_CORES)
+    assert serves(plan, 200, np.int32(9)) and serves(plan, LEAST_BOUND - 1, np.int32(-3))
+    assert not serves(plan, LEAST_BOUND, np.int32(8))
+    assert not serves(plan, 100, np.int32(1 << 24))
+    large = make_plan(listed(100, np.int32(1 << 24)), FusionOptions(), TWO_CORES)
+    assert serves(large, 100, np.int32(8)) and not serves(large, 100, np.int32(-(1 << 24)))
