@@ -22,6 +22,7 @@ from hypothesis.internal.conjecture import providers
 
 from tests import fast_loop
 from tests.bytecode import keep_bytecode
+from tests.few_reports import FewReports
 from tests.in_turn import (
     after_the_first,
     before_the_last,
@@ -92,6 +93,7 @@ COMPILED_QUICKLY = (
     "unit/benchmarks/test_strategy_cases.py",
     "unit/cache",
     "unit/execution",
+    "unit/frontend",
     "unit/kernels/test_library.py",
     "unit/planning",
     "unit/report",
@@ -146,7 +148,11 @@ OF_GENERATED_CODE = (
 """Tests of rewrites of ``fusionq.codegen``, whose source the reference backend and numba-dpex do
 not compile: there each of them runs with one choice of its parameters, and on ``far`` not at all,
 but in the profile ``nightly``.  On the SYCL device, whose compiler takes most of their time, they
-take the values of their parameters in turn."""
+take the values of their parameters in turn, and the compiler optimises for the first ones only."""
+
+COMPILED_QUICKLY_TOO = pytest.StashKey[bool]()
+"""Of tests whose device programs are compiled without optimisation, though not those of their
+whole file."""
 
 COLLECTING = (
     "conformance/test_memory.py",
@@ -195,6 +201,8 @@ def pytest_configure(config: pytest.Config) -> None:
         keep_bytecode(config.cache.mkdir("bytecode"))
     if config.getoption("--processor-seconds"):
         config.pluginmanager.register(ProcessorSeconds(config))
+    if hasattr(config, "workerinput"):
+        config.pluginmanager.register(FewReports(config))
     gc.set_threshold(*COLLECTED)
     gc.disable()  # of what is collected, all stays
     if not config.getoption("--hypothesis-profile"):
@@ -266,7 +274,10 @@ def pytest_collection_modifyitems(
     if not is_whole():
         out = left_out(items) | {item for item in items if _is_computed_alike(item)}
         out |= after_the_first([item for item in items if _is_compiled_elsewhere(item)])
-        out |= in_turn_of([item for item in items if _is_compiled_by_sycl(item)])
+        on_the_device = [item for item in items if _is_compiled_by_sycl(item)]
+        out |= in_turn_of(on_the_device)
+        for item in after_the_first([item for item in on_the_device if item not in out]):
+            item.stash[COMPILED_QUICKLY_TOO] = True
         if find_spec("dpctl") is not None:
             of_the_host = [item for item in items if _is_of_the_host(_place(item.path))]
             out |= on_other_backends(of_the_host, ("target", "queue"))
@@ -277,6 +288,12 @@ def pytest_collection_modifyitems(
 
 def pytest_collection_finish() -> None:
     gc.enable()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    from tests.device_programs import DevicePrograms
+
+    DevicePrograms.optimised_for_this = not item.stash.get(COMPILED_QUICKLY_TOO, False)
 
 
 @pytest.hookimpl(trylast=True)
