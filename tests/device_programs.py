@@ -48,6 +48,9 @@ class DevicePrograms:
     optimised = True
     """Whether the compiler may take the time to: it takes a third of it where it does not."""
 
+    optimised_for_this = True
+    """Whether it may for the test that runs."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
@@ -60,7 +63,7 @@ class DevicePrograms:
         return SimpleNamespace(program=program)
 
     def create_program_from_source(self, queue: Any, text: str, options: str) -> Any:
-        if not self.optimised:
+        if not (self.optimised and self.optimised_for_this):
             options += " -cl-opt-disable"
         path = self.folder / _key(queue.sycl_device, text, options)
         try:
