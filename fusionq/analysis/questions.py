@@ -322,6 +322,7 @@ class Questions:
     ) -> tuple[Any] | None:
         """What ``ask`` gives, as a tuple of it, where that is known already; else None, and the
         list's validity is as before."""
+        count_operations(LOOKED_UP)
         structure, _ = self._structure(members, None)
         found = self._known(
             self._answers(structure, members, question, other_sizes), members, other_sizes

@@ -10,8 +10,10 @@ import islpy as isl
 from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.list_analysis import ListAnalysis, kernel_shape
 from fusionq.analysis.proof import (
+    LOOKED_UP,
     OPERATIONS_FOR_OTHERS,
     TooManyOperations,
+    count_operations,
     found_within,
     symbols_of,
 )
@@ -99,6 +101,7 @@ class StageRelations:
         """Whether the first of ``stages`` is covered for the last by those between."""
         last = len(stages) - 1
         pairs = [(0, last), *((0, k) for k in range(1, last)), *((k, last) for k in range(1, last))]
+        count_operations(LOOKED_UP * len(pairs))
         relations: dict[tuple[int, int], Relation] = {}
         for first, second in pairs:
             relation = self.between(stages[first], stages[second])

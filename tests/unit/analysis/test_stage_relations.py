@@ -282,6 +282,21 @@ def test_who_waited_for_the_same_work_items_has_waited_for_all():
     assert found.waits(2) == [1, 0]
 
 
+def test_known_answers_count_towards_the_bound_of_planning():
+    """Of a long list there are very many triples of stages, and most answers are known."""
+    a, b = vectors(2)
+    calls = [(copy, N, a, b) if k % 2 else (copy, N, b, a) for k in range(12)]
+    with proof.plan_operations() as plan:
+        found = relations(*calls)
+        first, spent = [found.waits(k) for k in range(12)], plan.allowed - plan.left
+        again = StageRelations(found.questions, found.stages, [()] * 12)
+        left = plan.left
+        covered = [again.covered(k, [k + 1], k + 2) for k in range(10)]
+        assert left - plan.left >= 10 * 4 * proof.LOOKED_UP
+        assert left - plan.left < spent
+    assert covered == [k + 1 in first[k + 2] and k not in first[k + 2] for k in range(10)]
+
+
 def test_several_together_may_have_waited_for_all():
     """A step's inside and its ends are two stages; what the next but one overwrites was read by
     one, and each part of it by another of those between."""
