@@ -34,8 +34,8 @@ class ItemSpace:
     ``first``, ``last``: so are the ``i`` of a one-dimensional range and ``(i, 0)``, or ``(0, i)``,
     of two-dimensional ones: a row's, or a column's, first work-item does what is to be done for
     the whole row or column.
-    ``hull``: as ``ids``; none of the ranges holds all others, and the least one that does is the
-    kernel's.
+    ``hull``: as ``ids``, or ``last`` for those of one dimension beside two; none of the ranges holds
+    all others, and the least one that does is the kernel's.
     ``linear``: equal linear ids are one work-item; the fused kernel is one-dimensional.
 
     But for ``hull`` and ``linear``, one of the ranges holds all others in every dimension.
@@ -91,20 +91,20 @@ def _mode(ranges: Sequence[Range]) -> Mode:
 
 
 def hull_space(submissions: Sequence[Submission]) -> ItemSpace | None:
-    """The index space over the hull of plain ranges of one number of dimensions, none of which
-    holds all others; None where there is none."""
+    """The index space over the hull of plain ranges, none of which holds all others, of one number
+    of dimensions, or of one and two; None where there is none."""
     ranges = [global_range(s) for s in submissions]
-    ndim = len(ranges[0])
-    if any(local_range(s) is not None for s in submissions):
+    dims = set(map(len, ranges))
+    if any(local_range(s) is not None for s in submissions) or any(r.size == 0 for r in ranges):
         return None
-    if any(len(r) != ndim or r.size == 0 for r in ranges):
-        return None
-    return ItemSpace("hull", ndim, None)
+    return ItemSpace("hull", max(dims), None) if len(dims) == 1 or dims == {1, 2} else None
 
 
 def hull(ranges: Sequence[Range]) -> Range:
-    """The least range that holds all of ``ranges``, which have one number of dimensions."""
-    return Range(*map(max, zip(*ranges, strict=True)))
+    """The least range that holds all of ``ranges``; those of one dimension are rows of it."""
+    ndim = max(map(len, ranges))
+    whole = [(1,) * (ndim - len(r)) + tuple(r) for r in ranges]
+    return Range(*map(max, zip(*whole, strict=True)))
 
 
 def share_items(submissions: Sequence[Submission], mode: Mode) -> bool:
@@ -117,6 +117,8 @@ def share_items(submissions: Sequence[Submission], mode: Mode) -> bool:
         return True
     if mode == "linear":
         return differ_in_first_only([global_range(s) for s in submissions])
+    if mode == "hull" and own.mode == "last":
+        return True
     return own.mode == "ids"
 
 

@@ -266,7 +266,7 @@ class _Fuser:
         submission = self.analysis.submissions[s]
         ndim = len(global_range(submission))
         if self.space.mode != "linear" or ndim == 1:
-            first = 1 if self.space.mode == "last" and ndim == 1 else 0
+            first = 1 if self._is_row(ndim) else 0
             return (), lambda d: ItemQuery("global_id", first + d)
         rest: Expr = ItemQuery("global_id", 0)
         statements: list[Stmt] = []
@@ -280,6 +280,10 @@ class _Fuser:
             ids[d] = Var(INT64, name)
             rest = Binary(INT64, "floordiv", rest, extent)
         return tuple(statements), ids.__getitem__
+
+    def _is_row(self, ndim: int) -> bool:
+        """Whether a range of ``ndim`` dimensions is the first row of the fused kernel's."""
+        return self.space.mode in ("last", "hull") and ndim == 1 < self.space.ndim
 
     def _query(self, s: int, query: ItemQuery, ids: Callable[[int], Expr]) -> Expr:
         submission = self.analysis.submissions[s]
@@ -313,7 +317,7 @@ class _Fuser:
             # them, rounded up to whole groups where that is a plain Range.
             exact = extents in self.divided and extents == max(self.owners)
             dims = range(0 if len(self.owners) == 1 or exact else 1)
-        first = 1 if self.space.mode == "last" and len(extents) == 1 else 0
+        first = 1 if self._is_row(len(extents)) else 0
         inside: list[Expr] = [
             Compare("lt", ItemQuery("global_id", first + d), self._global_range(owner, d))
             for d in dims

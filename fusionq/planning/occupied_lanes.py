@@ -105,9 +105,11 @@ def _stored_vectors(submission: Submission, target: Target) -> int:
 
 
 def _is_divided(submission: Submission, space: ItemSpace, target: Target) -> bool:
-    """Whether work-items of ``submission``, whose neighbours access neighbours in segments of rows,
-    find their places by dividing, in work-groups of ``space``: compilers make no vectors of what
-    they access."""
+    """Whether work-items of ``submission`` find their places by dividing in ``space``, whose ids are
+    linear, or whose work-groups are no segments of rows, in which neighbours access neighbours:
+    compilers make no vectors of what they access."""
+    if space.mode == "linear":
+        return len(global_range(submission)) > 1
     return space.local_range is not None and launched_in_segments(submission, target)
 
 

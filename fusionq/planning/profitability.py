@@ -83,7 +83,8 @@ def unprofitable(
         validity.demand_between(extent, *size_order(extent, bits=2))
     if reason is None or (not threads and members.work <= target.launch_operations):
         return None
-    remedy = _ASK if wanted == "profitable" else _REQUIRE
+    asked = wanted == "profitable" and space.mode != "linear"
+    remedy = _ASK if asked else _REQUIRE
     return f"{reason}; {remedy}"
 
 

@@ -75,6 +75,12 @@ def fluxes(item: fq.Item, a, dy, dx, c):
 
 
 @fq.kernel
+def first_row(item: fq.Item, a, c):
+    x = item.get_id(0)
+    c[0, x] = a[x] * 3
+
+
+@fq.kernel
 def balanced(item: fq.Item, by_rows, by_columns, c):
     y, x = item.get_id(0), item.get_id(1)
     c[y, x] += by_rows[y, x] + by_columns[y, x]
@@ -109,6 +115,7 @@ def staggered_grids(queue: fq.FusionQueue, a: Any, b: Any) -> None:
     queue.submit(balanced, (n - 1, m - 1), rows, columns, b)
     queue.submit(fluxes, rows.shape, b, 1, 0, rows)
     queue.submit(fluxes, columns.shape, b, 0, 1, columns)
+    queue.submit(first_row, m, fq.Buffer(np.arange(m + 1)), rows)
     queue.submit(balanced, (n - 1, m - 1), rows, columns, a)
 
 

@@ -104,6 +104,22 @@ def test_three_dimensions() -> None:
     ))) == (9, 33, 64)  # fmt: skip
 
 
+@fq.kernel
+def first_row(item: fq.Item, values, out):
+    out[0, item.get_id(0)] = values[item.get_id(0)]
+
+
+@pytest.mark.parametrize("items", [65, 80])
+def test_a_row_that_is_longer_than_those_of_the_plane(items: int) -> None:
+    row = (first_row, items, array(items), array(1, items))
+    made = plan((add_one, (64, 64), array(64, 64)), row, strategy="fused")
+    assert shapes(made) == [(2, "hull")]
+    other = submissions(
+        (add_one, (70, 70), array(70, 70)), (first_row, 71, array(71), array(1, 71))
+    )
+    assert tuple(made.stages[0].range_of(other)) == (70, 71)
+
+
 def test_a_range_that_holds_all_others_needs_no_hull() -> None:
     whole = (add_one, (97, 97), array(97, 97))
     assert shapes(plan(*staggered(96, 96), whole, strategy="fused")) == [(3, "ids")]

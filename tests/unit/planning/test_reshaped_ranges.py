@@ -24,9 +24,11 @@ def on_vector(item: fq.Item, a, b):
 
 
 def arrays(rows: int, columns: int):
-    plane, vector = np.zeros((rows, columns), np.float32), np.zeros(columns + 1, np.float32)
+    """The vector is no row of the plane, nor hardly longer than one."""
+    items = 2 * columns + 1
+    plane, vector = np.zeros((rows, columns), np.float32), np.zeros(items, np.float32)
     return submissions(
-        (on_plane, (rows, columns), plane, plane + 0), (on_vector, columns + 1, vector, vector + 0)
+        (on_plane, (rows, columns), plane, plane + 0), (on_vector, items, vector, vector + 0)
     )
 
 
@@ -48,16 +50,24 @@ def test_the_reason_says_what_to_do():
     plan = plan_of(64, 1024)
     assert plan.strategy == "unfused"
     assert plan.fallback == (
-        "ranges (64, 1024), (1025,) differ in shape: one kernel would find the ids by division, "
-        "which costs more than a launch; strategy='fused' joins them all the same"
+        "ranges (64, 1024), (2049,) differ in shape: one kernel would find the ids by division, "
+        "which costs more than a launch; require=True joins them all the same"
     )
 
 
-@pytest.mark.parametrize("options", ({"strategy": "fused"}, {"require": True}))
-def test_they_join_where_asked(options):
-    plan = plan_of(64, 1024, **options)
+@pytest.mark.parametrize(
+    ("rows", "options"), ((9, {"strategy": "fused"}), (64, {"require": True}))
+)
+def test_they_join_where_asked(rows, options):
+    plan = plan_of(rows, 256 if rows < 64 else 1024, **options)
     assert plan.strategy == "fused"
     assert plan.stages[0].mode == "linear"
+
+
+def test_a_launch_that_takes_much_longer_is_not_what_fused_asks_for():
+    plan = plan_of(1024, 1024, strategy="fused")
+    assert len(plan.stages) == 2
+    assert plan.fallback is not None and "each work-item of on_plane would divide" in plan.fallback
 
 
 def test_a_plan_serves_sizes_of_its_order_only():
