@@ -267,8 +267,9 @@ def pytest_collection_modifyitems(
         parameters = getattr(getattr(item, "callspec", None), "params", {})
         if parameters.get("target") == "cuda":
             item.add_marker("cuda")
-    for item in fast_loop.slow_ones(items, TESTS):
-        item.add_marker("slow")
+    if "slow" in str(config.option.markexpr):
+        for item in fast_loop.slow_ones(items, TESTS):
+            item.add_marker("slow")
     yield
     if not is_whole():
         out = left_out(items) | {item for item in items if _is_computed_alike(item)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusionq as fq
@@ -25,6 +25,7 @@ from fusionq.ir.nodes import (
 )
 from fusionq.ir.types import BOOL, FLOAT16, FLOAT32, INT32, INT64
 from fusionq.ir.walk import expressions, statements
+from tests.property.running import examples
 from tests.unit.lists import submission
 
 NONE: frozenset[str] = frozenset()
@@ -156,7 +157,7 @@ def _lists(kernel: fq.Kernel, m, a, strategy, queue):
     return [b.numpy().copy() for b in rest]
 
 
-@settings(max_examples=12)
+@examples(150)
 @given(
     kernel=st.sampled_from(KERNELS),
     mask=st.sampled_from([np.bool_, np.uint8, np.int16, np.float32]),

@@ -246,7 +246,7 @@ def group_sums(item, a, out, scanned, before):
 @pytest.mark.slow
 def test_sums_over_groups_are_those_of_float32_rounded_once(queue):
     """Joint functions over more elements than they have lanes, 256."""
-    items, n, space = 96, 288, fq.NdRange(96, 48)
+    items, n, space = 32, 288, fq.NdRange(32, 16)
     a = numbers(n)
     ours, pythons, wide = (
         (np.zeros((items, 7), dtype), np.zeros((2, n), dtype), np.zeros((2, n), dtype))

@@ -247,6 +247,7 @@ def in_threads(work: Callable[[], None], count: int, failures: list[str]) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.in_turn
 @pytest.mark.parametrize("threads", [1, 3])
 def test_every_call_with_every_threshold(
     target: str | None, threads: int, failures: list[str]
@@ -266,6 +267,7 @@ def test_every_call_with_every_threshold(
 
 
 @pytest.mark.slow
+@pytest.mark.in_turn
 @pytest.mark.parametrize("threads", [1, 3])
 def test_all_calls_with_every_threshold(
     target: str | None, threads: int, failures: list[str]
