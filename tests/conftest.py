@@ -22,7 +22,15 @@ from hypothesis.internal.conjecture import providers
 
 from tests import fast_loop
 from tests.bytecode import keep_bytecode
-from tests.in_turn import after_the_first, is_whole, left_out, on_other_backends
+from tests.few_reports import FewReports
+from tests.in_turn import (
+    after_the_first,
+    before_the_last,
+    in_turn_of,
+    is_whole,
+    left_out,
+    on_other_backends,
+)
 from tests.processor_seconds import ProcessorSeconds
 
 if TYPE_CHECKING:
@@ -54,17 +62,20 @@ COMPILED_QUICKLY = (
     "e2e/test_interchange.py",
     "e2e/test_interior.py",
     "e2e/test_interior_ranges.py",
+    "e2e/test_jammed_launches.py",
     "e2e/test_jammed_loops.py",
     "e2e/test_linear_ids.py",
     "e2e/test_llama.py",
     "e2e/test_megakernels.py",
     "e2e/test_mixed_shapes.py",
     "e2e/test_overlapped_tiles.py",
+    "e2e/test_own_row_launches.py",
     "e2e/test_pinned_scalars.py",
     "e2e/test_promotion_rows.py",
     "e2e/test_range_rows.py",
     "e2e/test_row_segments.py",
     "e2e/test_row_vectors_of_launches.py",
+    "e2e/test_segments_of_launches.py",
     "e2e/test_semantics_rows.py",
     "e2e/test_semantics_rows_aborts.py",
     "e2e/test_sliding_windows.py",
@@ -81,6 +92,7 @@ COMPILED_QUICKLY = (
     "unit/benchmarks/test_strategy_cases.py",
     "unit/cache",
     "unit/execution",
+    "unit/frontend",
     "unit/kernels/test_library.py",
     "unit/planning",
     "unit/report",
@@ -134,7 +146,12 @@ OF_GENERATED_CODE = (
 )
 """Tests of rewrites of ``fusionq.codegen``, whose source the reference backend and numba-dpex do
 not compile: there each of them runs with one choice of its parameters, and on ``far`` not at all,
-but in the profile ``nightly``."""
+but in the profile ``nightly``.  On the SYCL device, whose compiler takes most of their time, they
+take the values of their parameters in turn, and the compiler optimises for the first ones only."""
+
+COMPILED_QUICKLY_TOO = pytest.StashKey[bool]()
+"""Of tests whose device programs are compiled without optimisation, though not those of their
+whole file."""
 
 COLLECTING = (
     "conformance/test_memory.py",
@@ -178,15 +195,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Without ``--hypothesis-profile`` the profile is ``ci``, and ``dev`` in the fast loop."""
+    """Without ``--hypothesis-profile`` the profile is ``dev``; ``.ci/run`` takes ``ci``."""
     if hasattr(config, "cache"):
         keep_bytecode(config.cache.mkdir("bytecode"))
     if config.getoption("--processor-seconds"):
         config.pluginmanager.register(ProcessorSeconds(config))
+    if hasattr(config, "workerinput"):
+        config.pluginmanager.register(FewReports(config))
     gc.set_threshold(*COLLECTED)
     gc.disable()  # of what is collected, all stays
     if not config.getoption("--hypothesis-profile"):
-        settings.load_profile("dev" if _is_fast_loop(config) else "ci")
+        settings.load_profile("dev")
     if settings().derandomize:
         providers.is_local_module_file = lambda path: False
 
@@ -254,15 +273,26 @@ def pytest_collection_modifyitems(
     if not is_whole():
         out = left_out(items) | {item for item in items if _is_computed_alike(item)}
         out |= after_the_first([item for item in items if _is_compiled_elsewhere(item)])
+        on_the_device = [item for item in items if _is_compiled_by_sycl(item)]
+        out |= in_turn_of(on_the_device)
+        for item in after_the_first([item for item in on_the_device if item not in out]):
+            item.stash[COMPILED_QUICKLY_TOO] = True
         if find_spec("dpctl") is not None:
             of_the_host = [item for item in items if _is_of_the_host(_place(item.path))]
             out |= on_other_backends(of_the_host, ("target", "queue"))
+            out |= before_the_last([i for i in items if i.get_closest_marker("one_backend")])
         config.hook.pytest_deselected(items=[item for item in items if item in out])
         items[:] = [item for item in items if item not in out]
 
 
 def pytest_collection_finish() -> None:
     gc.enable()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    from tests.device_programs import DevicePrograms
+
+    DevicePrograms.optimised_for_this = not item.stash.get(COMPILED_QUICKLY_TOO, False)
 
 
 @pytest.hookimpl(trylast=True)
@@ -299,6 +329,12 @@ def _is_compiled_elsewhere(item: pytest.Item) -> bool:
     parameters = getattr(getattr(item, "callspec", None), "params", {})
     is_elsewhere = parameters.get("target") in ("reference", "dpex")
     return is_elsewhere and _is_in(_place(item.path), OF_GENERATED_CODE)
+
+
+def _is_compiled_by_sycl(item: pytest.Item) -> bool:
+    """Whether the test is of code that fusionq generates, on the SYCL device."""
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    return parameters.get("target") == "sycl" and _is_in(_place(item.path), OF_GENERATED_CODE)
 
 
 @cache

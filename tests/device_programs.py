@@ -9,7 +9,7 @@ import pickle
 import time
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -48,6 +48,9 @@ class DevicePrograms:
     optimised = True
     """Whether the compiler may take the time to: it takes a third of it where it does not."""
 
+    optimised_for_this = True
+    """Whether it may for the test that runs."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
@@ -60,7 +63,7 @@ class DevicePrograms:
         return SimpleNamespace(program=program)
 
     def create_program_from_source(self, queue: Any, text: str, options: str) -> Any:
-        if not self.optimised:
+        if not (self.optimised and self.optimised_for_this):
             options += " -cl-opt-disable"
         path = self.folder / _key(queue.sycl_device, text, options)
         try:
@@ -115,8 +118,12 @@ def _key(device: Any, text: str, options: str) -> str:
 
 @cache
 def _nvrtc() -> str:
-    """Its version, and how what it says is read."""
-    return version("nvidia-cuda-nvrtc") + Path(compiler.__file__).read_text(encoding="utf-8")
+    """Its version, and how what it says is read; DeviceError where it is not there."""
+    major, minor = compiler.nvrtc_version()
+    build = ""  # of a toolkit's: major and minor have to do
+    with suppress(PackageNotFoundError):
+        build = version("nvidia-cuda-nvrtc")
+    return f"{major}.{minor} {build}" + Path(compiler.__file__).read_text(encoding="utf-8")
 
 
 def _digest(*parts: str) -> str:

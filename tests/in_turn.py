@@ -60,13 +60,17 @@ def one_backend_each(combinations: Sequence[Values], backends: Collection[str]) 
 
 def left_out(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     """The marked ones of ``items`` whose values other ones hold."""
+    return in_turn_of(item for item in items if item.get_closest_marker("in_turn") is not None)
+
+
+def in_turn_of(items: Iterable[pytest.Item]) -> set[pytest.Item]:
+    """The ones of ``items`` whose values other ones of the same function hold."""
     functions: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("in_turn") is not None:
-            functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
     out: set[pytest.Item] = set()
     for each in functions.values():
-        kept = covering([_values(item) for item in each])
+        kept = covering([_values(item) for item in each]) or [0]
         out |= set(each) - {each[k] for k in kept}
     return out
 
@@ -91,6 +95,11 @@ def after_the_first(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     return {
         item for item in items if functions.setdefault(item.nodeid.partition("[")[0], item) != item
     }
+
+
+def before_the_last(items: Sequence[pytest.Item]) -> set[pytest.Item]:
+    """The ones of ``items`` whose function a later one has, with other parameters."""
+    return after_the_first(reversed(items))
 
 
 def _values(item: pytest.Item) -> dict[str, object]:

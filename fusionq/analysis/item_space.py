@@ -23,7 +23,7 @@ def local_range(submission: Sized) -> tuple[int, ...] | None:
     return tuple(r.local_range) if isinstance(r, NdRange) else None
 
 
-Mode = Literal["ids", "first", "last", "linear"]
+Mode = Literal["ids", "first", "last", "hull", "linear"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,11 @@ class ItemSpace:
     ``first``, ``last``: so are the ``i`` of a one-dimensional range and ``(i, 0)``, or ``(0, i)``,
     of two-dimensional ones: a row's, or a column's, first work-item does what is to be done for
     the whole row or column.
+    ``hull``: as ``ids``; none of the ranges holds all others, and the least one that does is the
+    kernel's.
     ``linear``: equal linear ids are one work-item; the fused kernel is one-dimensional.
 
-    But for ``linear``, one of the ranges holds all others in every dimension.
+    But for ``hull`` and ``linear``, one of the ranges holds all others in every dimension.
     """
 
     mode: Mode
@@ -86,6 +88,23 @@ def _mode(ranges: Sequence[Range]) -> Mode:
         return "linear"
     longest = max(r[0] for r in ranges if len(r) == 1)
     return "last" if longest == most[1] else "first" if longest == most[0] else "linear"
+
+
+def hull_space(submissions: Sequence[Submission]) -> ItemSpace | None:
+    """The index space over the hull of plain ranges of one number of dimensions, none of which
+    holds all others; None where there is none."""
+    ranges = [global_range(s) for s in submissions]
+    ndim = len(ranges[0])
+    if any(local_range(s) is not None for s in submissions):
+        return None
+    if any(len(r) != ndim or r.size == 0 for r in ranges):
+        return None
+    return ItemSpace("hull", ndim, None)
+
+
+def hull(ranges: Sequence[Range]) -> Range:
+    """The least range that holds all of ``ranges``, which have one number of dimensions."""
+    return Range(*map(max, zip(*ranges, strict=True)))
 
 
 def share_items(submissions: Sequence[Submission], mode: Mode) -> bool:

@@ -64,7 +64,7 @@ class DeviceInfo:
 
     splits_rows: bool = False
     """Whether conditions on ids are worth code of their own for the inside of rows
-    (``codegen.along_rows``): they would be masks, for which there are no registers."""
+    (``codegen.along_rows``): they would be masks of vectors."""
 
     jams_items: bool = False
     """Whether a work-item may do several neighbours of an outer dimension (``passes.jam_items``):

@@ -26,7 +26,7 @@ from fusionq.ir.nodes import (
 )
 from fusionq.ir.range_guard import is_global_id, is_same_for_all, limited_id
 from fusionq.ir.types import INT64
-from fusionq.ir.walk import has_barrier
+from fusionq.ir.walk import expressions, has_barrier
 
 FENCE = Fence("relaxed", "work_item")
 """It orders nothing, and compilers do not look behind it."""
@@ -49,12 +49,12 @@ def inside(guard: Expr) -> Expr | None:
     return Compare("le", end, limit)
 
 
-def begins(cond: Expr, lanes: int | None = None) -> Expr | None:
-    """What holds for a group of which a work-item passes ``cond``; None where nothing is known.
-    ``lanes``: where it may also be what holds for a vector of neighbours along that dimension, who
-    have one id in each dimension before."""
+def begins(cond: Expr, lanes: int, rows_only: bool = False) -> Expr | None:
+    """What holds for the work-items of a group that are side by side in dimension ``lanes`` if one
+    of them passes ``cond``; None where nothing is known.  ``rows_only``: of the dimensions before
+    that one, whose ids are one for all of them."""
     if isinstance(cond, Logical):
-        lhs, rhs = begins(cond.lhs, lanes), begins(cond.rhs, lanes)
+        lhs, rhs = (begins(operand, lanes, rows_only) for operand in (cond.lhs, cond.rhs))
         if lhs is not None and rhs is not None:
             return replace(cond, lhs=lhs, rhs=rhs)
         return None if cond.op == "or" else lhs or rhs
@@ -67,27 +67,40 @@ def begins(cond: Expr, lanes: int | None = None) -> Expr | None:
     if id is None or limit.type != INT64 or not is_same_for_all(limit):
         return None
     dim, added = id
-    if lanes is not None and dim < lanes:
+    if dim < lanes:
         return cond
+    if rows_only:
+        return None
     least, greatest = _plus(_first(dim), added), _plus(_last(dim), added)
     if op == "eq":
         return Logical("and", Compare("le", least, limit), Compare("ge", greatest, limit))
     return Compare(op, least if op in ("lt", "le") else greatest, limit)
 
 
-def skipped_outside(body: Body, between: Body = (), lanes: int | None = None) -> Body:
-    """``body``, in which groups that are outside a condition do not run what it holds under masks:
-    a masked access to a page that is not there is a microcode assist.  ``between``: what keeps a
-    compiler from making one condition of the group's and the work-item's.  ``lanes``: as of
-    ``begins``."""
-    return tuple([_skipped_outside(stmt, between, lanes) for stmt in body])
+def last_dimension(body: Body) -> int:
+    """The last one of which ``body`` has ids: that of lanes, or one before."""
+    dims = (e.dim for e in expressions(body) if isinstance(e, ItemQuery) and is_global_id(e))
+    return max(dims, default=0)
 
 
-def _skipped_outside(stmt: Stmt, between: Body, lanes: int | None) -> Stmt:
+def skipped_outside(
+    body: Body, between: Body = (), lanes: int | None = None, rows_only: bool = False
+) -> Body:
+    """``body``, in which groups, and rows of them, that are outside a condition do not run what it
+    holds under masks: a masked access to a page that is not there is a microcode assist.
+    ``between``: what keeps a compiler from making one condition of the group's and the
+    work-item's.  ``lanes``: as of ``begins``; else the ``last_dimension``.  ``rows_only``: where
+    work-items are no part of a group of the kernel's."""
+    if lanes is None:
+        lanes = last_dimension(body)
+    return tuple([_skipped_outside(stmt, between, lanes, rows_only) for stmt in body])
+
+
+def _skipped_outside(stmt: Stmt, between: Body, lanes: int, rows_only: bool) -> Stmt:
     # Of conditions with two branches the second would be there twice: see ``group_guards``.
     if not isinstance(stmt, If) or stmt.orelse or has_barrier(stmt.then):
         return stmt
-    begun = begins(stmt.cond, lanes)
+    begun = begins(stmt.cond, lanes, rows_only)
     return stmt if begun is None else If(begun, (*between, stmt), (), stmt.span)
 
 

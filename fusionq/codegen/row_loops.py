@@ -11,13 +11,16 @@ splitting.  Where it changes nothing to do an item twice, hardly any of a row is
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 
 from fusionq.base.frozen import dataclass
+from fusionq.codegen.group_conditions import FENCE
 from fusionq.ir.conjunctions import conjunction
 from fusionq.ir.nodes import (
     Assign,
     Binary,
+    Block,
     Call,
     Compare,
     Const,
@@ -68,6 +71,23 @@ def folded(function: str, values: Sequence[Expr]) -> Expr:
     return whole
 
 
+def _guarded(guard: Expr, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+    """``body`` where ``guard`` holds.  What a row or a group skips (``skipped_outside``) stays a
+    branch, which inside of a condition that lanes do not share it would not be."""
+    made: list[Stmt] = []
+    together: list[Stmt] = []
+    for stmt in body:
+        if isinstance(stmt, If) and stmt.then[:1] == (FENCE,):
+            made += [If(guard, tuple(together))] if together else []
+            made.append(replace(stmt, then=(FENCE, If(guard, stmt.then[1:]))))
+            together = []
+        elif together or not isinstance(stmt, Block):  # else a heading
+            together.append(stmt)
+        else:
+            made.append(stmt)
+    return (*made, *([If(guard, tuple(together))] if together else ()))
+
+
 @dataclass(frozen=True)
 class InnerRow:
     """The items of a row from the greatest to the least of ``low`` and ``high`` do ``body``, in
@@ -111,7 +131,7 @@ class RowLoops:
             lane = ItemQuery("local_linear_id", 0)
         inside = tuple(body)
         if guarded:
-            inside = (If(Compare("lt", item, end), inside),)
+            inside = _guarded(Compare("lt", item, end), inside)
         step = Const(INT64, size)
         from_: Expr = loop
         if not guarded:

@@ -19,6 +19,7 @@ from dataclasses import field, replace
 
 from fusionq.analysis.footprint import Footprint
 from fusionq.base.frozen import dataclass
+from fusionq.codegen.group_conditions import FENCE, skipped_outside
 from fusionq.codegen.interior import MOST_NODES, Interior, nodes_of, parted_items
 from fusionq.codegen.row_loops import InnerRow, RowLoops, folded, lanes_of
 from fusionq.ir.conjunctions import conjunction
@@ -277,8 +278,9 @@ class _Merged:
             )
             repeatable = self._is_repeatable(put(body)) and not whole
             row = self._loops().parted(
-                ids[-1], (first[-1], last[-1]), within, put(body), repeatable
-            )
+                ids[-1], (first[-1], last[-1]), within, put(body), repeatable,
+                put(skipped_outside(body, (FENCE,), rows_only=True)),
+            )  # fmt: skip
             if edge is not None:
                 row = (*edge(first[-1]), *edge(last[-1]), *row)
         for d in reversed(range(kernel.ndim - 1)):

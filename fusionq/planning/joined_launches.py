@@ -80,4 +80,5 @@ def launch_seconds(
 def _text(space: ItemSpace) -> str:
     if space.local_range is not None:
         return f"in work-groups of {' × '.join(map(str, space.local_range))}"
-    return "by linear ids" if space.mode == "linear" else "over the largest range"
+    where = {"linear": "by linear ids", "hull": "over the hull of their ranges"}
+    return where.get(space.mode, "over the largest range")

@@ -49,7 +49,7 @@ def layout_of(
     else:
         wanted = wanted_by(options)
         split_options = SplitOptions(
-            barrierless, wanted, target, measured, own_groups=own_groups
+            barrierless, wanted, target, measured, own_groups=own_groups, hulls=not in_waves
         )
         stages = yield from split(questions, dependences, split_options)
     beside &= options.strategy != "unfused"

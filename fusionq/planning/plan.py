@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 from typing import Literal, TypeAlias
 
-from fusionq.analysis.item_space import Mode, global_range
+from fusionq.analysis.item_space import Mode, global_range, hull
 from fusionq.analysis.scope import DependenceKind, Scope
 from fusionq.analysis.submission import ArrayArgument, Sized, Submission, buffer_names
 from fusionq.analysis.validity import Validity
@@ -156,7 +156,8 @@ class StagePlan:
 
     ``sources`` has one entry for each of ``kernel.params``; promoted buffers have none and so
     are never allocated.  ``geometry`` is the submission whose range the launch covers,
-    in ``mode`` (one linear dimension, or the range's own), with work-groups of ``local_range``
+    in ``mode`` (one linear dimension, the range's own, or the least range that holds those of
+    all its submissions), with work-groups of ``local_range``
     if the user fixed them.  ``boundary`` says why this stage does not join the one before it
     (None for the first).
     """
@@ -201,7 +202,10 @@ class StagePlan:
             return Range(
                 *(submissions[e.submission].number(e.argument, e.dim) for e in self.extents)
             )
-        whole = _in_order(global_range(submissions[self.geometry]), self.order)
+        whole = global_range(submissions[self.geometry])
+        if self.mode == "hull":
+            whole = hull([global_range(submissions[s]) for s in self.present])
+        whole = _in_order(whole, self.order)
         if self.beside:
             ranges = [part.range_of(submissions) for part in self.beside]
             return Range(sum(r[0] for r in ranges), *whole[1:])

@@ -312,7 +312,7 @@ def _differ(questions: Questions, first: Stage, other: Stage) -> bool:
     """Whether work-groups of two stages are not alike, so that one launch has none that do for
     both."""
     spaces = first.space, other.space
-    if any(space.mode == "linear" for space in spaces):
+    if any(space.mode in ("hull", "linear") for space in spaces):
         return True
     if spaces[0].ndim != spaces[1].ndim or spaces[0].local_range != spaces[1].local_range:
         return True

@@ -1,7 +1,9 @@
 """Launches whose work-groups go along rows, of which the inside has code without conditions.
 
-Where vectors have no registers for masks, a store under a condition on ids takes many times as long
-as one without, unless the condition is a bound of the compiler's loop over work-items.
+A store of a vector under a condition on ids takes many times as long as one without where there are
+no registers for masks (AVX2).  Loads under one take longer wherever what decides them is computed
+for each lane (AVX-512: clamped indices three times as long, guards 1.1 to 1.3).  Only what bounds a
+compiler's loop over work-items costs nothing.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
-from fusionq.analysis.item_space import Mode, global_range, largest
+from fusionq.analysis.item_space import Mode, global_range, hull, largest
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import count_operations
 from fusionq.analysis.questions import Questions
@@ -185,7 +185,10 @@ class StageKernels:
         """The launch of a stage, whose kernel is ``fused``."""
         absent = self.absent_of(stage.members)
         geometry = largest(self._questions.submissions, stage.members)
-        items = global_range(self._questions.submissions[geometry])
+        submissions = self._questions.submissions
+        items = global_range(submissions[geometry])
+        if stage.space.mode == "hull":
+            items = hull([global_range(submissions[s]) for s in stage.members])
         kernel, guards = fused.kernel, None
         if stage.space.local_range is None:
             cut = self._segmented.launched(kernel, fused.sources, items)

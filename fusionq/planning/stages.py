@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
+from math import prod
 
 from fusionq.analysis.dependence import PairScope, inside_groups
 from fusionq.analysis.item_space import (
@@ -13,6 +14,7 @@ from fusionq.analysis.item_space import (
     common_space,
     differ_in_first_only,
     global_range,
+    hull_space,
     local_range,
     share_items,
 )
@@ -64,7 +66,8 @@ class SplitOptions:
     where submissions have explicit work-groups.  ``wanted``: which submissions join that
     may.  ``measured`` gives ``target`` with measured costs.  Those ``absent`` are part of no stage,
     as others do what they would.  The launches of those ``by_tiles`` go along rows, whose inside
-    has code without conditions, so that guards that differ are no masks."""
+    has code without conditions, so that guards that differ are no masks.  ``hulls``: whether those
+    that depend on nothing of each other may meet in the hull of their ranges."""
 
     barrierless: str | None
     wanted: Wanted
@@ -73,6 +76,11 @@ class SplitOptions:
     absent: Collection[int] = ()
     by_tiles: Collection[int] = ()
     own_groups: bool = False
+    hulls: bool = False
+
+
+LARGEST_HULL = 1.25
+"""Work-items of a hull, most of which have something to do, for one of its largest range."""
 
 
 def split(
@@ -195,6 +203,8 @@ class _GrowingStage:
         space = common_space(members.different)
         if isinstance(space, str):
             return space
+        if space.mode == "linear" and not (waiting or self._crossing):
+            space = self._hull({**self._meeting, **meeting}) or space
         if space.mode == "linear" or not waiting:
             slow = self._unprofitable(space)
             if slow is not None:
@@ -234,6 +244,15 @@ class _GrowingStage:
             )
         farthest = next((d for d in waiting if d.scope == "GLOBAL"), waiting[0])
         return self._because(farthest, "work-groups would have to wait for each other")
+
+    def _hull(self, meeting: Mapping[tuple[object, object], PairScope]) -> ItemSpace | None:
+        """The index space over the hull of the members' ranges, which meet nowhere else."""
+        members = self._members.different
+        space = hull_space(members) if self._options.hulls else None
+        if space is None or self._meeting_apart(meeting, space) is not None:
+            return None
+        most = max(global_range(s).size for s in members)
+        return space if prod(largest_extents(members, space)) <= LARGEST_HULL * most else None
 
     def _private_memory(self) -> str | None:
         """Why the private arrays of all of them are too large for one launch."""

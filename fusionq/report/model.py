@@ -102,7 +102,7 @@ class ReportedStage:
     counts the work-group barriers in the kernel, the kernels' own and ``inserted``.
     ``work_group_chosen``: by fusionq, where no submission fixed it.  ``tiled``: of a persistent
     kernel, the stages inside it.  ``side_by_side``: the submissions of each part, where parts of
-    the launch's work-groups do them.  On CPUs without registers for masks ``loop_bounds`` are the
+    the launch's work-groups do them.  On CPUs ``loop_bounds`` are the
     conditions on ids that bound the compiler's loop over work-items, and ``inside_rows`` those that
     hold inside of a launch's rows, where they are not asked for; others are masks.  ``divisors``:
     what ids are divided by once for a segment of a row, where all of its work-items have one

@@ -1,6 +1,6 @@
-"""Kernels that take the first id for the last index, that divide a linear id, or that make an id of
-a work-group's and the local one: whichever way they run, the bits are those of the reference
-backend."""
+"""Kernels that take the first id for the last index, that divide a linear id, that make an id of a
+work-group's and the local one, or that are over staggered grids: whichever way they run, the bits
+are those of the reference backend."""
 
 from __future__ import annotations
 
@@ -63,6 +63,23 @@ def placed(item: fq.NdItem, a, c):
             c[y, n] = a[y, n] + n
 
 
+@fq.kernel
+def fluxes(item: fq.Item, a, dy, dx, c):
+    y, x = item.get_id(0), item.get_id(1)
+    if c[y, x] < -40:
+        return
+    slope = a[y + dy, x + dx] - a[y, x]
+    if slope * a[y, x] > 0:
+        slope = 0
+    c[y, x] = slope
+
+
+@fq.kernel
+def balanced(item: fq.Item, by_rows, by_columns, c):
+    y, x = item.get_id(0), item.get_id(1)
+    c[y, x] += by_rows[y, x] + by_columns[y, x]
+
+
 def first_ids(queue: fq.FusionQueue, a: Any, b: Any) -> None:
     shape = (a.shape[1], a.shape[0])
     queue.submit(turned, shape, a, b)
@@ -84,7 +101,20 @@ def group_ids(queue: fq.FusionQueue, a: Any, b: Any) -> None:
     queue.submit(placed, items, b, a)
 
 
-@pytest.mark.parametrize("submit", [first_ids, linear_ids, group_ids], ids=lambda f: f.__name__)
+def staggered_grids(queue: fq.FusionQueue, a: Any, b: Any) -> None:
+    n, m = a.shape
+    columns, rows = (fq.Buffer(np.zeros(s, a.dtype)) for s in ((n, m - 1), (n - 1, m)))
+    queue.submit(fluxes, columns.shape, a, 0, 1, columns)
+    queue.submit(fluxes, rows.shape, a, 1, 0, rows)
+    queue.submit(balanced, (n - 1, m - 1), rows, columns, b)
+    queue.submit(fluxes, rows.shape, b, 1, 0, rows)
+    queue.submit(fluxes, columns.shape, b, 0, 1, columns)
+    queue.submit(balanced, (n - 1, m - 1), rows, columns, a)
+
+
+@pytest.mark.parametrize(
+    "submit", [first_ids, linear_ids, group_ids, staggered_grids], ids=lambda f: f.__name__
+)
 @pytest.mark.parametrize("strategy", ["unfused", "fused", "megakernel", "overlap"])
 def test_the_bits_are_the_same(
     queue: fq.FusionQueue, submit: Callable[..., None], strategy: Any

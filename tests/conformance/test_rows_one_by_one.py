@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from tests.in_turn import one_in
+from tests.in_turn import is_whole, one_in
 
 pytestmark = pytest.mark.usefixtures("printed")
 
@@ -142,6 +142,10 @@ def run(queue: fq.FusionQueue, dtype: str, rows: int, columns: int, strategy: st
     return [np.array(buffer.numpy()) for buffer in (*out, whole, flat)]
 
 
+STRATEGIES = ("unfused", "sequence", "fused", "megakernel")
+"""Each for one set of parameters, two of them for each other one."""
+
+
 @pytest.mark.parametrize(
     "rows, columns, dtype",
     one_in(
@@ -158,7 +162,7 @@ def test_bits_are_those_of_the_reference_backend(
 ) -> None:
     with fq.FusionQueue("reference") as reference:
         expected = run(reference, dtype, rows, columns, "unfused")
-    for strategy in ("unfused", "sequence", "fused", "megakernel"):
+    for strategy in STRATEGIES if is_whole() or rows == 37 else STRATEGIES[rows % 2 :: 2]:
         found = run(queue, dtype, rows, columns, strategy)
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_array_equal(one.view(np.uint8), other.view(np.uint8))

@@ -11,19 +11,17 @@ from __future__ import annotations
 import contextlib
 import io
 import linecache
-import os
 import re
 import shlex
-import subprocess
-import sys
 import warnings
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from tests.device_programs import IN_A_CHILD
+from fusionq.cli.main import app
 from tests.unit.runtime.conftest import has_sycl
 
 ROOT = Path(__file__).parents[2]
@@ -32,10 +30,6 @@ _FENCE = re.compile(
     r"(?P<skip><!-- not run: [^\n]+ -->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-_COMMAND = f"""{IN_A_CHILD}
-DevicePrograms.optimised = False
-runpy.run_module('fusionq', run_name='__main__', alter_sys=True)
-"""
 _SMALLER = {"100_000_000": "100_000", "200, 20_000": "20, 2_000"}
 
 
@@ -122,31 +116,25 @@ def commands() -> list[tuple[Path, Snippet]]:
     ids=lambda value: name_of(value) if isinstance(value, Path) else str(value.line),
 )
 def test_console_snippets(
-    page: Path, snippet: Snippet, tmp_path: Path, program_folder: Path
+    page: Path, snippet: Snippet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """In this process; tests/unit/cli/test_command_line.py begins others."""
     if not has_sycl():
         pytest.skip("no SYCL device")
     example = next((s.text for s in snippets(page) if s.text.startswith("# example.py")), "")
     (tmp_path / "example.py").write_text(example, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
     for line in snippet.text.splitlines():
         if not line.startswith("$ "):
             continue
         command = line[2:]
-        environment = dict(os.environ)
         words = shlex.split(command)
-        while "=" in words[0]:
-            key, value = words.pop(0).split("=", 1)
-            environment[key] = value
-        assert words[0] == "fusionq", f"{name_of(page)}: what is `{command}`?"
-        run = subprocess.run(
-            [sys.executable, "-c", _COMMAND, str(program_folder), *words[1:]],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert run.returncode == 0, f"{name_of(page)}: `{command}`: {run.stderr}"
+        with pytest.MonkeyPatch.context() as environment:
+            while "=" in words[0]:
+                environment.setenv(*words.pop(0).split("=", 1))
+            assert words[0] == "fusionq", f"{name_of(page)}: what is `{command}`?"
+            run = CliRunner().invoke(app, words[1:])
+        assert run.exit_code == 0, f"{name_of(page)}: `{command}`: {run.output}"
 
 
 def test_a_missing_ellipsis_is_noticed() -> None:

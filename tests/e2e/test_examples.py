@@ -1,4 +1,5 @@
-"""The programs in examples/ run as they stand, with a SYCL device and without one."""
+"""The programs in examples/ run as they stand, with a SYCL device and without one: at the sizes
+that they take without one, and a round each, but in the profile ``nightly``."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.device_programs import IN_A_CHILD
+from tests.in_turn import is_whole
 from tests.unit.runtime.conftest import has_sycl
 
 ROOT = Path(__file__).parents[2]
@@ -25,11 +27,18 @@ from pathlib import Path
 
 printed = {}
 sys.path.insert(0, str(Path(sys.argv[1]).parent))
-for path in sys.argv[1:]:
+FEW_ROUNDSfor path in sys.argv[1:]:
     with redirect_stdout(io.StringIO()) as text:
         runpy.run_path(path, run_name="__main__")
     printed[path] = text.getvalue()
 print(json.dumps(printed))
+"""
+
+SMALL_AND_ONE_ROUND = """
+import example_tools
+open_queue = example_tools.open_queue
+example_tools.open_queue = lambda size, small: (open_queue(size, small)[0], small)
+example_tools.MOST_SECONDS = 0
 """
 
 
@@ -63,6 +72,7 @@ def printed(folder: Path, *start: str, **environment: str) -> list[str]:
     """What each example prints, all of them in one process, which begins with the program ``start``
     and its arguments."""
     program, arguments = "".join((*start[:1], ALL_IN_ONE_PROCESS)), start[1:]
+    program = program.replace("FEW_ROUNDS", "" if is_whole() else SMALL_AND_ONE_ROUND)
     text = output(folder, "-c", program, *arguments, *map(str, EXAMPLES), **environment)
     return [json.loads(text)[str(example)] for example in EXAMPLES]
 
@@ -70,7 +80,8 @@ def printed(folder: Path, *start: str, **environment: str) -> list[str]:
 def test_examples_on_the_device(tmp_path: Path, program_folder: Path) -> None:
     if not has_sycl():
         pytest.skip("no SYCL device")
-    for text in printed(tmp_path, IN_A_CHILD, str(program_folder)):
+    start = f"{IN_A_CHILD}\nDevicePrograms.optimised = {is_whole()}\n"
+    for text in printed(tmp_path, start, str(program_folder)):
         assert text.startswith("device: ")
         check(text)
 

@@ -220,6 +220,7 @@ def mean_of_six(item: fq.Item, a, out, n, m, o):
 
 
 @pytest.mark.slow
+@pytest.mark.in_turn
 @pytest.mark.parametrize("shape", [(9, 10, 37), (1, 3, 2), (4, 1, 40)])
 @pytest.mark.parametrize("steps", [2, 3])
 def test_a_box_whose_sides_are_left_out_by_or(sycl_queue, shape, steps):

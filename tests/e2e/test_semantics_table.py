@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,8 +33,8 @@ def test_every_row_has_a_test_or_is_open() -> None:
     assert not bare
 
 
+@cache
 def functions(file: Path) -> set[str]:
     if not file.exists():
         return set()
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    return set(re.findall(r"^def (\w+)", file.read_text(encoding="utf-8"), re.MULTILINE))

@@ -107,6 +107,7 @@ print(json.dumps([report.strategy, report.cache, report.choice, tuner]))
 """
 
 
+@pytest.mark.one_backend
 def test_remembered_for_other_processes(target: str | None, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(COSTS_ARE_ASSUMED + SCRIPT, encoding="utf-8")

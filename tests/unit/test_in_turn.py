@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
 
-from tests.in_turn import after_the_first, covering, one_backend_each
+from tests.in_turn import after_the_first, before_the_last, covering, in_turn_of, one_backend_each
 
 
 def every_combination(**counts: int) -> list[dict[str, object]]:
@@ -73,3 +74,22 @@ def test_the_first_of_each_function_stays(request: pytest.FixtureRequest) -> Non
         for name in ("a[1]", "a[2]", "b", "a[3]", "c[1]")
     ]
     assert {item.name for item in after_the_first(items)} == {"a[2]", "a[3]"}
+    assert {item.name for item in before_the_last(items)} == {"a[1]", "a[2]"}
+
+
+def test_items_of_each_function_hold_each_value(request: pytest.FixtureRequest) -> None:
+    """A function without parameters stays."""
+    items = []
+    for name in ("a", "b"):
+        for x, y in product(range(3), range(2)):
+            item = pytest.Function.from_parent(
+                request.node.parent, name=f"{name}[{x}-{y}]", callobj=lambda: None
+            )
+            item.callspec = SimpleNamespace(params={"x": x, "y": y})  # type: ignore[attr-defined]  # what it is given
+            items.append(item)
+    alone = pytest.Function.from_parent(request.node.parent, name="c", callobj=lambda: None)
+    out = in_turn_of([*items, alone])
+    kept = [item.name for item in items if item not in out]
+    assert [name[0] for name in kept] == ["a"] * 3 + ["b"] * 3 and alone not in out
+    for k, values in ((2, "012"), (4, "01")):
+        assert {name[k] for name in kept if name[0] == "a"} == set(values)

@@ -100,7 +100,7 @@ def device_info(device: Any) -> DeviceInfo:
         sub_group_sizes=tuple(size for size in device.sub_group_sizes if not size & size - 1),
         yields_processor=_yields_processor(device),
         masks_vectors=masks,
-        splits_rows=not masks and has_lanes,
+        splits_rows=bool(device.is_cpu) and has_lanes,
         jams_items=bool(device.is_cpu),
         jams_rows=bool(device.is_cpu) and has_lanes,
         streams_stores=bool(device.is_cpu and device.sycl_platform.name == "Intel(R) OpenCL"),

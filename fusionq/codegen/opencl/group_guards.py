@@ -47,10 +47,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fusionq.codegen.group_conditions import FENCE, inside, skipped_outside
+from fusionq.codegen.group_conditions import FENCE, inside, last_dimension, skipped_outside
 from fusionq.codegen.loop_bounds import only_condition, with_loop_bounds
 from fusionq.codegen.scoping import Body
-from fusionq.ir.nodes import Barrier, If, ItemQuery, Stmt
+from fusionq.ir.nodes import Barrier, If, Stmt
 from fusionq.ir.range_guard import range_guard
 from fusionq.ir.walk import expressions, has_barrier
 
@@ -67,15 +67,9 @@ def decided_for_groups(body: Body) -> Body:
         return tuple(map(_without_guard, body))
     whole = range_guard(body)
     if whole is None:
-        return _within_bounds(with_loop_bounds(body), _last_dimension(body))
-    then = _within_bounds(with_loop_bounds(whole.guard.then), _last_dimension(body))
+        return _within_bounds(with_loop_bounds(body), last_dimension(body))
+    then = _within_bounds(with_loop_bounds(whole.guard.then), last_dimension(body))
     return (*whole.before, replace(whole.guard, then=then))
-
-
-def _last_dimension(body: Body) -> int:
-    """The last one of which ``body`` has ids: that of lanes, or one before."""
-    queries = (e for e in expressions(body) if isinstance(e, ItemQuery))
-    return max((e.dim for e in queries if e.query == "global_id"), default=0)
 
 
 def _within_bounds(body: Body, lanes: int) -> Body:

@@ -124,6 +124,7 @@ def run_script(
 
 
 @pytest.mark.slow
+@pytest.mark.one_backend
 def test_a_second_process_does_not_even_import_the_compiler(
     script: Path, target: str | None
 ) -> None:
@@ -165,6 +166,7 @@ main()
 
 
 @pytest.mark.slow
+@pytest.mark.one_backend
 def test_the_local_memory_of_group_functions_is_known_in_a_second_process(
     tmp_path: Path, target: str | None
 ) -> None:
@@ -230,10 +232,11 @@ def test_an_access_outside_is_refused_in_every_process(
         assert str(script) in outcome
 
 
-PROCESSES = 4
+PROCESSES = 4 if is_whole() else 3
 
 
 @pytest.mark.slow
+@pytest.mark.one_backend
 def test_many_processes_at_once(script: Path, target: str | None, directory: Path) -> None:
     """All begin with nothing, compile the same, write the same entries; all are right."""
     processes = [start(script, target, rounds=6) for _ in range(3 if is_whole() else 2)]

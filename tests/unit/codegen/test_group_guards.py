@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.codegen.opencl.early_exits import FENCE
+from fusionq.codegen.group_conditions import FENCE, skipped_outside
 from fusionq.codegen.opencl.group_guards import MOST_NODES, decided_for_groups
 from fusionq.ir.nodes import (
     Assign,
@@ -105,6 +105,20 @@ def test_users_conditions_hold_for_some_of_a_group(cond, holds):
     assert decided_for_groups((both,)) == (If(INSIDE, (guarded, STORE)),)
 
 
+@pytest.mark.parametrize("op", ["lt", "le", "gt", "ge", "eq"])
+def test_rows_of_a_group_are_decided_each(op):
+    """What a condition asks of ids of other dimensions than the last is one for a vector."""
+    row = Compare(op, Binary(INT64, "add", ID, Const(INT64, 1)), N)
+    column = Compare("lt", ItemQuery("global_id", 1), N)
+    stmt = If(Logical("and", row, column), (STORE,))
+    some = Logical("and", row, Compare("lt", first_of_group(1), N))
+    assert skipped_outside((stmt, STORE), (FENCE,)) == (If(some, (FENCE, stmt)), STORE)
+    rows_only = skipped_outside((stmt, STORE), (FENCE,), rows_only=True)
+    assert rows_only == (If(row, (FENCE, stmt)), STORE)
+    by_column = If(column, (STORE,))
+    assert skipped_outside((by_column, stmt), rows_only=True) == (by_column, If(row, (stmt,)))
+
+
 def test_a_guard_beside_a_barrier_is_decided_for_whole_groups():
     guard = If(Logical("and", INSIDE, Compare("lt", ItemQuery("global_id", 1), Extent("a", 1))),
                (STORE,))
@@ -112,9 +126,8 @@ def test_a_guard_beside_a_barrier_is_decided_for_whole_groups():
     assert barrier == BARRIER
     assert isinstance(split, If) and split.then == (STORE,)
     firsts = [first_of_group(d) for d in (0, 1)]
-    some = Logical(
-        "and", Compare("lt", firsts[0], N), Compare("lt", firsts[1], Extent("a", 1))
-    )  # masked accesses of groups beyond the range cost here, too
+    some = Logical("and", INSIDE, Compare("lt", firsts[1], Extent("a", 1)))
+    # masked accesses of rows and groups beyond the range cost here, too
     assert split.orelse == (If(some, (FENCE, guard)), Barrier(global_memory=False))
     assert isinstance(split.cond, Logical)
     assert [split.cond.lhs, split.cond.rhs] == [

@@ -19,31 +19,29 @@ from fusionq.language.combine import over_group
 from tests.in_turn import one_in
 
 HOST = """\
-#include <barrier>
-#include <cstdio>
-#include <memory>
-#include <thread>
-#include <vector>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #define __device__
 #define __forceinline__ inline
 #define __shared__ static
-struct Three { unsigned x = 1, y = 1, z = 1; };
-static thread_local Three threadIdx{0, 0, 0};
-static Three blockDim;
-static std::unique_ptr<std::barrier<>> of_block, of_group[16], of_warp[32];
+struct Three { unsigned x, y, z; };
+static thread_local Three threadIdx = {0, 0, 0};
+static Three blockDim = {1, 1, 1};
+static pthread_barrier_t of_block, of_group[16], of_warp[32];
 static unsigned long long exchanged[1024];
-static void __syncthreads() { of_block->arrive_and_wait(); }
+static void __syncthreads() { pthread_barrier_wait(&of_block); }
 static void __barrier_sync_count(unsigned number, unsigned) {
-    of_group[number]->arrive_and_wait();
+    pthread_barrier_wait(&of_group[number]);
 }
 static int __clz(unsigned value) { return __builtin_clz(value); }
 template <class T> static T from(T value, unsigned lane) {
     const unsigned id = threadIdx.x, first = id / 32 * 32;
     *(T*)&exchanged[id] = value;
-    of_warp[id / 32]->arrive_and_wait();
+    pthread_barrier_wait(&of_warp[id / 32]);
     const bool there = lane < 32 && first + lane < blockDim.x;
     const T found = there ? *(T*)&exchanged[first + lane] : value;
-    of_warp[id / 32]->arrive_and_wait();
+    pthread_barrier_wait(&of_warp[id / 32]);
     return found;
 }
 template <class T> static T __shfl_down_sync(unsigned, T value, unsigned apart) {
@@ -53,36 +51,42 @@ template <class T> static T __shfl_sync(unsigned, T value, unsigned lane) {
     return from(value, lane);
 }
 """
+"""Of C's headers alone: those of C++ for threads take a second of each compilation."""
 
 MAIN = """\
+static unsigned block, group;
+static TYPE in[MANY * 1024], found[2 * MANY * 1024];
+
+static void* work_item(void* number) {
+    const unsigned id = threadIdx.x = (unsigned)(size_t)number;
+    unsigned fq_turn = 0;
+    (void)fq_turn;
+    TYPE own[MANY];
+    for (int again = 0; again < 3; again++) {  // in either half of the memory
+        for (int k = 0; k < MANY; k++) own[k] = in[k * block + id];
+        TOGETHER;
+    }
+    for (int k = 0; k < MANY; k++) found[k * block + id] = own[k];
+    for (int k = 0; k < MANY; k++) own[k] = in[k * block + id];
+    ALONE
+    for (int k = 0; k < MANY; k++) found[(MANY + k) * block + id] = own[k];
+    return NULL;
+}
+
 int main() {
-    unsigned block, group;
-    if (std::fread(&block, 4, 1, stdin) != 1 || std::fread(&group, 4, 1, stdin) != 1) return 1;
-    std::vector<TYPE> in(MANY * block), found(2 * MANY * block);
-    if (std::fread(in.data(), sizeof(TYPE), in.size(), stdin) != in.size()) return 1;
+    if (fread(&block, 4, 1, stdin) != 1 || fread(&group, 4, 1, stdin) != 1) return 1;
+    if (fread(in, sizeof(TYPE) * block, MANY, stdin) != MANY) return 1;
     blockDim.x = block;
-    of_block.reset(new std::barrier<>(block));
-    for (unsigned k = 0; k < block / group; k++) of_group[1 + k].reset(new std::barrier<>(group));
+    pthread_barrier_init(&of_block, NULL, block);
+    for (unsigned k = 0; k < block / group; k++)
+        pthread_barrier_init(&of_group[1 + k], NULL, group);
     for (unsigned k = 0; 32 * k < block; k++)
-        of_warp[k].reset(new std::barrier<>(block - 32 * k < 32 ? block - 32 * k : 32));
-    std::vector<std::thread> threads;
-    for (unsigned id = 0; id < block; id++)
-        threads.emplace_back([&, id] {
-            threadIdx.x = id;
-            unsigned fq_turn = 0;
-            (void)fq_turn;
-            TYPE own[MANY];
-            for (int again = 0; again < 3; again++) {  // in either half of the memory
-                for (int k = 0; k < MANY; k++) own[k] = in[k * block + id];
-                TOGETHER;
-            }
-            for (int k = 0; k < MANY; k++) found[k * block + id] = own[k];
-            for (int k = 0; k < MANY; k++) own[k] = in[k * block + id];
-            ALONE
-            for (int k = 0; k < MANY; k++) found[(MANY + k) * block + id] = own[k];
-        });
-    for (auto& thread : threads) thread.join();
-    std::fwrite(found.data(), sizeof(TYPE), found.size(), stdout);
+        pthread_barrier_init(&of_warp[k], NULL, block - 32 * k < 32 ? block - 32 * k : 32);
+    static pthread_t threads[1024];
+    for (size_t id = 0; id < block; id++)
+        if (pthread_create(&threads[id], NULL, work_item, (void*)id)) return 1;
+    for (unsigned id = 0; id < block; id++) pthread_join(threads[id], NULL);
+    fwrite(found, sizeof(TYPE) * block, 2 * MANY, stdout);
 }
 """
 C_TYPES = {FLOAT32: "float", FLOAT64: "double", INT8: "signed char", INT64: "long long"}
@@ -90,18 +94,10 @@ C_TYPES = {FLOAT32: "float", FLOAT64: "double", INT8: "signed char", INT64: "lon
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where programs are built, with HOST compiled for all of them."""
+    """Where programs are built."""
     if shutil.which("g++") is None:
         pytest.skip("g++ is not installed")
-    folder = tmp_path_factory.mktemp("groups")
-    (folder / "host.hpp").write_text(HOST)
-    compile_("-x", "c++-header", "host.hpp", folder=folder)
-    return folder
-
-
-def compile_(*arguments: str, folder: Path) -> None:
-    command = ["g++", "-std=c++20", "-O1", "-pthread", "-w", *arguments]
-    subprocess.run(command, check=True, cwd=folder)
+    return tmp_path_factory.mktemp("groups")
 
 
 def built(folder: Path, groups: Groups, type: ScalarType, op: GroupOp, many: int) -> Path:
@@ -112,9 +108,9 @@ def built(folder: Path, groups: Groups, type: ScalarType, op: GroupOp, many: int
     alone = [f"{v} = {groups.collective('reduce', op, v, type, helpers.setdefault)};" for v in own]
     main = MAIN.replace("TOGETHER", joint).replace("ALONE", " ".join(alone))
     main = main.replace("TYPE", C_TYPES[type]).replace("MANY", str(many))
-    source = "\n".join(['#include "host.hpp"', *helpers.values(), main])
-    (folder / "groups.cpp").write_text(source)
-    compile_("-o", "groups", "groups.cpp", folder=folder)
+    (folder / "groups.cpp").write_text("\n".join([HOST, *helpers.values(), main]))
+    command = ["g++", "-std=c++20", "-O1", "-pthread", "-w", "-o", "groups", "groups.cpp"]
+    subprocess.run(command, check=True, cwd=folder)
     return folder / "groups"
 
 

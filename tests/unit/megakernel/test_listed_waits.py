@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from math import prod
 
 import numpy as np
@@ -14,6 +15,7 @@ from fusionq.megakernel import listed_waits, schedule
 from fusionq.megakernel.counters import completions
 from fusionq.megakernel.schedule import Schedule, make_schedule
 from fusionq.megakernel.tiling import Tiling
+from tests.in_turn import is_whole
 from tests.unit.megakernel.cases import CASES
 from tests.unit.megakernel.plans import persistent, tilings
 from tests.unit.targets import REFERENCE
@@ -94,10 +96,20 @@ def schedules(case: str, size: int, workers: int) -> Iterator[Schedule]:
             )
 
 
+def cases() -> Iterator[tuple[str, int, int]]:
+    """Lists with their sizes and numbers of workers, in turn; all in the profile ``nightly``."""
+    for number, case in enumerate(CASES):
+        if is_whole():
+            yield from product([case], [1, 2, 7], [2, 5])
+            continue
+        workers = (2, 5)[number // 2 % 2]
+        yield case, (7, 2)[number % 2], workers
+        if number % 3 == 0:
+            yield case, 1, workers
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("workers", [2, 5])
-@pytest.mark.parametrize("size", [1, 2, 7])
+@pytest.mark.parametrize("case, size, workers", list(cases()))
 def test_lists_say_what_boxes_say(case: str, size: int, workers: int) -> None:
     """Of each instruction the counters of all that it waits for, no others, and its own; workers'
     instructions are those of the assignment, in its order."""

@@ -101,12 +101,12 @@ def test_rows_of_loops_that_store_stay_launches() -> None:
 
 def test_ranges_of_another_shape_join_where_a_launch_takes_longer_than_divisions() -> None:
     small = [array(97, 97) for _ in range(4)]
-    assert sizes(plan((plus_one, (97, 96), *small[:2]), (plus_one, (96, 97), *small[2:]))) == [2]
+    assert sizes(plan((plus_one, (97, 48), *small[:2]), (plus_one, (48, 97), *small[2:]))) == [2]
     large = [array(4097, 4097) for _ in range(4)]
-    far = plan((plus_one, (4097, 4096), *large[:2]), (plus_one, (4096, 4097), *large[2:]))
+    far = plan((plus_one, (4097, 2048), *large[:2]), (plus_one, (2048, 4097), *large[2:]))
     assert sizes(far) == [1, 1]
     assert not far.validity.holds(
-        submissions((plus_one, (97, 96), *small[:2]), (plus_one, (96, 97), *small[2:]))
+        submissions((plus_one, (97, 48), *small[:2]), (plus_one, (48, 97), *small[2:]))
     )
 
 

@@ -93,6 +93,7 @@ def test_the_block_keeps_its_queue(target):
     f.replay().wait()
 
 
+@pytest.mark.one_backend
 def test_a_program_that_ends_in_fusion_mode_runs_its_list(target, tmp_path):
     """So do the lists of all other queues."""
     script = tmp_path / "ends.py"
@@ -108,6 +109,7 @@ def test_a_program_that_ends_in_fusion_mode_runs_its_list(target, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.one_backend
 def test_nothing_is_in_flight_when_the_interpreter_clears_modules(target, tmp_path):
     """Finalizers cannot wait then: the modules' names are gone."""
     script = tmp_path / "runs.py"
@@ -138,6 +140,7 @@ twice(1.0)
 
 
 @pytest.mark.slow
+@pytest.mark.one_backend
 def test_finalizers_behind_the_names_of_modules_are_silent(target, tmp_path):
     """numba keeps the program's module, whose Buffers die when fusionq's modules are empty."""
     pytest.importorskip("numba")
