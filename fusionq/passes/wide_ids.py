@@ -8,6 +8,9 @@ Compilers for CPUs do not see that neighbouring work-items access neighbours whe
 extended from 32 bits: a sum might have wrapped around.  Where the intervals of ids and scalars say
 that nothing does, the same numbers have 64 bits from the id on.  No value changes: what else is
 made of a variable that is wider now takes it in its own type.
+
+An index may also be below zero in 64 bits where it has wrapped around in 32, as ``a[i - 1]`` of an
+unsigned ``i`` is: the one is outside of an array of fewer than 2³¹ elements, and so is the other.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from fusionq.codegen.variable_intervals import variable_intervals
 from fusionq.ir.interval_arithmetic import Interval, of_type, within
 from fusionq.ir.nodes import (
     Assign,
+    Atomic,
     Binary,
     Call,
     Cast,
@@ -31,8 +35,10 @@ from fusionq.ir.nodes import (
     Expr,
     ItemQuery,
     Kernel,
+    Load,
     Select,
     Stmt,
+    Store,
     Unary,
     Var,
 )
@@ -49,6 +55,10 @@ from fusionq.ir.walk import (
 
 _OPERATIONS = frozenset({"add", "sub", "mul"})
 
+_OF_INDICES: Interval = (-(1 << 31), (1 << 32) - 1)
+"""Of these numbers those that 32 bits do not hold are outside of a small array, and so is what they
+are in 32 bits, signed or not."""
+
 
 @cached_by_identity
 def has_narrow_ids(kernel: Kernel) -> bool:
@@ -57,16 +67,20 @@ def has_narrow_ids(kernel: Kernel) -> bool:
 
 
 def with_wide_ids(
-    kernel: Kernel, sizes: Mapping[Expr, Interval], params: Mapping[str, Interval]
+    kernel: Kernel,
+    sizes: Mapping[Expr, Interval],
+    params: Mapping[str, Interval],
+    small_arrays: bool,
 ) -> Kernel:
     """``kernel`` with 64 bits where narrower integers are made of ids and are indices or compared;
     ``kernel`` itself where there are none.  ``sizes``: the intervals of ids, ranges and extents;
-    ``params``: those of integer scalar parameters."""
+    ``params``: those of integer scalar parameters; ``small_arrays``: whether all arrays have
+    ``SMALL`` elements at most."""
     types = {type for _, type in kernel.variables if type.is_integer}
     body = (kernel.body,)
     known = variable_intervals(kernel, body, Intervals(kernel, params, sizes), types)
     intervals = Intervals(kernel, {**params, **known}, sizes)
-    widening = _Widening(_assigned(kernel), intervals)
+    widening = _Widening(_assigned(kernel), intervals, small_arrays)
     wide = widening.variables
     variables = tuple((name, INT64 if name in wide else type) for name, type in kernel.variables)
     made = rewrite_body(kernel.body, widening.expr, widening.stmt)
@@ -117,6 +131,10 @@ def _is_narrow(type: ScalarType | None) -> bool:
     return type is not None and type.is_integer and type.bits < INT64.bits
 
 
+def _is_of_32_bits(type: ScalarType) -> bool:
+    return type.is_integer and type.bits == 32
+
+
 def _is_narrowing(e: Expr) -> bool:
     """Whether ``e`` makes something narrow of ids, or of variables that may hold them."""
     if not isinstance(e, Cast) or not _is_narrow(e.type) or e.operand.type != INT64:
@@ -128,8 +146,11 @@ class _Widening:
     """Rewrites expressions and statements; a wide variable is, where it is read, of its former type
     again, ``int32(i)``, until something takes it in 64 bits."""
 
-    def __init__(self, assigned: Mapping[str, list[Expr]], intervals: Intervals) -> None:
+    def __init__(
+        self, assigned: Mapping[str, list[Expr]], intervals: Intervals, small_arrays: bool
+    ) -> None:
         self._intervals = intervals
+        self._small_arrays = small_arrays
         self.variables = set(assigned)
         """Those that have 64 bits, all of whose values are made of ids, or constants."""
         narrow: set[str] | None = None
@@ -151,13 +172,51 @@ class _Widening:
             case Compare(_, lhs, rhs) if _is_narrow(lhs.type):
                 if self._of_ids(lhs) is not None or self._of_ids(rhs) is not None:
                     return replace(e, lhs=self._wide(lhs), rhs=self._wide(rhs))
+            case Load():
+                return replace(e, indices=self._indices(e.indices))
         return self._read(e)
 
     def stmt(self, s: Stmt) -> tuple[Stmt, ...]:
         """``s``, whose expressions have been rewritten."""
         if isinstance(s, Assign) and s.name in self.variables:
             return (replace(s, value=self._wide(s.value)),)
+        if isinstance(s, (Store, Atomic)):
+            return (replace(s, indices=self._indices(s.indices)),)
         return (s,)
+
+    def _indices(self, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """Indices of an array, which have been rewritten."""
+        if not self._small_arrays:
+            return indices
+        return tuple(map(self._index, indices))
+
+    def _index(self, index: Expr) -> Expr:
+        """One that may have wrapped around to where it is outside of the array either way."""
+        if not isinstance(index, Cast) or not _is_of_32_bits(index.operand.type):
+            return index
+        found = self._modular(index.operand)
+        fits = found is not None and within(self._intervals.of(found), _OF_INDICES)
+        return found if fits and found is not None else index
+
+    def _modular(self, e: Expr) -> Expr | None:
+        """What ``e`` of 32 bits is but for multiples of 2³², computed in 64 bits from the ids on;
+        None where it is made of none."""
+        match e:
+            case Cast(_, operand) if operand.type == INT64:
+                return operand if _is_narrowing(e) else None
+            case Cast(_, operand) if _is_of_32_bits(operand.type):
+                return self._modular(operand)
+            case Unary(_, "neg" | "pos") | Binary(_, "add" | "sub" | "mul"):
+                made = []
+
+                def one(operand: Expr) -> Expr:
+                    found = self._modular(operand)
+                    made.append(found is not None)
+                    return self._wide(operand) if found is None else found
+
+                wide = map_operands(e, one)
+                return replace(wide, type=INT64) if any(made) else None
+        return None
 
     def _read(self, e: Expr) -> Expr:
         if isinstance(e, Var) and e.name in self.variables:

@@ -10,7 +10,7 @@ the other way round (``codegen/narrow_indices.py``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -22,7 +22,7 @@ from fusionq.analysis.validity import Condition
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import Target
 from fusionq.ir.interval_arithmetic import Interval, of_type, within
-from fusionq.ir.nodes import Expr, Extent, ItemQuery, Kernel, Param
+from fusionq.ir.nodes import SMALL, Expr, Extent, ItemQuery, Kernel, Param
 from fusionq.ir.types import ScalarType
 from fusionq.ir.walk import expressions
 from fusionq.passes.wide_ids import has_narrow_ids, with_wide_ids
@@ -35,16 +35,20 @@ power of two.  The product of three such numbers is within 32 bits."""
 @dataclass(frozen=True)
 class WidenedList:
     """``submissions``, some of them with other kernels, for sizes and scalars within ``sizes``
-    (by the size today) and ``scalars`` (by their places)."""
+    (by the size today) and ``scalars`` (by their places), and for arrays that are small where those
+    of ``shapes`` (today) are."""
 
     submissions: tuple[Submission, ...]
     sizes: Mapping[int, Interval]
     scalars: Mapping[Source, Interval]
+    shapes: Collection[tuple[int, ...]]
 
     def rests_on(self, validity: ListValidity) -> None:
         """Let ``validity`` remember for which sizes and scalars the kernels are right."""
         for extent, (low, high) in self.sizes.items():
             validity.demand_between(extent, low, high + 1)
+        for shape in self.shapes:
+            validity.demand_small(shape)
         for place, (low, high) in self.scalars.items():
             condition = Condition(f"{low} <= scalar <= {high}", ("scalar",), (("n",),))
             validity.demand(condition, {"n": place})
@@ -55,21 +59,25 @@ def widened_list(submissions: Sequence[Submission], target: Target) -> WidenedLi
     made = list(submissions)
     sizes: dict[int, Interval] = {}
     scalars: dict[Source, Interval] = {}
-    known: dict[tuple[int, tuple[tuple[Expr, Interval], ...]], tuple[Kernel, Kernel]] = {}
+    small_shapes: dict[tuple[int, ...], None] = {}
+    known: dict[tuple[int, bool, tuple[tuple[Expr, Interval], ...]], tuple[Kernel, Kernel]] = {}
     """By the kernel's identity and the bounds; it stays, so that no other one has it."""
     for s, submission in enumerate(submissions if not target.device.narrow_indices else ()):
         kernel = submission.ir
         if not has_narrow_ids(kernel) or not all(global_range(submission)):
             continue
         bounds = _bounds(submission)
-        key = id(kernel), tuple(bounds.items())
+        shapes = set(submission.shapes())
+        small = all(0 < prod(shape) <= SMALL for shape in shapes)
+        key = id(kernel), small, tuple(bounds.items())
         if key not in known:
             params = {e.name: interval for e, interval in bounds.items() if isinstance(e, Param)}
-            known[key] = kernel, with_wide_ids(kernel, bounds, params)
+            known[key] = kernel, with_wide_ids(kernel, bounds, params, small)
         wide = known[key][1]
         if wide is kernel:
             continue
         items = global_range(submission)
+        small_shapes |= dict.fromkeys(sorted(shapes) if small else ())
         sizes |= {extent: bound_of_size(extent) for extent in items}
         sizes |= {
             extent: bound_of_size(extent) for e in bounds if isinstance(e, Extent)
@@ -84,10 +92,10 @@ def widened_list(submissions: Sequence[Submission], target: Target) -> WidenedLi
         made[s] = replace(
             submission,
             kernel=wide,
-            fingerprint=f"{submission.fingerprint} with ids of 64 bits for {key[1]}",
+            fingerprint=f"{submission.fingerprint} with ids of 64 bits for {key[1:]}",
             form=None,
         )
-    return WidenedList(tuple(made), sizes, scalars)
+    return WidenedList(tuple(made), sizes, scalars, small_shapes)
 
 
 def _bounds(submission: Submission) -> dict[Expr, Interval]:

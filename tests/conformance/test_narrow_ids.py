@@ -31,6 +31,14 @@ def unsigned(item: fq.Item, a: Any, n: Any, out: Any) -> None:
 
 
 @fq.kernel
+def stencil(item: fq.Item, a: Any, n: Any, out: Any) -> None:
+    i = np.uint32(item.get_id(0))
+    one = np.uint32(1)
+    if i > one and i < n - one:
+        out[i] = a[i - one] + a[i + np.uint32(2**32 - 2)] * 2 + a[(i * n + one) - n * i]
+
+
+@fq.kernel
 def of_bytes(item: fq.Item, a: Any, out: Any, high: Any) -> None:
     i = np.int8(item.get_id(0))
     j = np.uint8(item.get_id(0))
@@ -68,6 +76,18 @@ def test_unsigned_differences_below_zero(queue: fq.FusionQueue) -> None:
         with np.errstate(over="ignore"):
             other = np.minimum(i - np.uint32(n), i)
         want = a[np.where(before < most, before, other) % 512]
+        np.testing.assert_array_equal(out.numpy(), want, f"{n}")
+
+
+def test_indices_that_would_be_outside(queue: fq.FusionQueue) -> None:
+    a = np.random.default_rng(1).random(N).astype(np.float32)
+    given = fq.Buffer(a)
+    for n in (N, 7, 1, 2**32 - 1):
+        out = fq.Buffer(np.zeros(N, "f4"))
+        queue.submit(stencil, N, given, np.uint32(n), out).wait()
+        want = np.zeros(N, np.float32)
+        i = np.arange(2, min(n - 1, N))
+        want[i] = a[i - 1] + a[i - 2] * np.float32(2) + a[1]
         np.testing.assert_array_equal(out.numpy(), want, f"{n}")
 
 

@@ -10,9 +10,10 @@ import pytest
 
 import fusionq as fq
 from fusionq.base.options import FusionOptions
+from fusionq.ir.nodes import Cast, Load, Param
 from fusionq.ir.types import INT32
 from fusionq.ir.verifier import verify
-from fusionq.ir.walk import expressions
+from fusionq.ir.walk import expressions, subexpressions
 from fusionq.planning.planner import holds_for, make_plan
 from fusionq.planning.widened_list import LEAST_BOUND, widened_list
 from tests.unit.lists import submissions
@@ -116,6 +117,44 @@ def read(item: fq.Item, x, places, out):
 def valued(item: fq.Item, x, out):
     i = np.int32(item.get_id(0))
     out[item.get_id(0)] = x[item.get_id(0)] + np.float32(i * 3)
+
+
+@fq.kernel
+def unsigned_neighbours(item: fq.Item, x, out, n):
+    i = np.uint32(item.get_id(0))
+    if i > np.uint32(0) and i + np.uint32(1) < n:
+        out[i] = x[i - np.uint32(1)] + x[(i * n - np.uint32(1)) - n * i] + x[i + np.uint32(1)]
+
+
+@fq.kernel
+def unsigned_and_used(item: fq.Item, x, out):
+    i = np.uint32(item.get_id(0))
+    before = i - np.uint32(1)
+    out[i] = x[before & np.uint32(255)] + x[before // np.uint32(1 << 24)]
+
+
+@fq.kernel
+def from_behind(item: fq.Item, x, out):
+    i = np.uint32(item.get_id(0))
+    out[item.get_id(0)] = x[i + np.uint32(2**32 - 1)]
+
+
+def test_indices_that_are_outside_either_way_may_wrap_around():
+    kernel = widened(unsigned_neighbours, N, a, b, np.uint32(N))
+    indices = [i for e in expressions(kernel.body) if isinstance(e, Load) for i in e.indices]
+    assert len(indices) == 3
+    assert not any(e.type.name == "uint32" for i in indices for e in subexpressions(i)
+                   if not isinstance(e, Param))  # fmt: skip
+    for shape in ((1 << 31,), (0,)):  # not small, and not known to be
+        whole = np.lib.stride_tricks.as_strided(a, shape, (0,))
+        kernel = widened(unsigned_neighbours, N, whole, b, np.uint32(N))
+        loads = [e for e in expressions(kernel.body) if isinstance(e, Load)]
+        assert isinstance(loads[0].indices[0], Cast)
+    kernel = widened(unsigned_and_used, N, a, b)
+    assert dict(kernel.variables)["before"].name == "uint32"
+    kernel = widened(from_behind, N, a, b)  # 2**32 and more are inside in 32 bits
+    (load,) = (e for e in expressions(kernel.body) if isinstance(e, Load))
+    assert isinstance(load.indices[0], Cast)
 
 
 @pytest.mark.parametrize(
