@@ -34,8 +34,8 @@ class ItemSpace:
     ``first``, ``last``: so are the ``i`` of a one-dimensional range and ``(i, 0)``, or ``(0, i)``,
     of two-dimensional ones: a row's, or a column's, first work-item does what is to be done for
     the whole row or column.
-    ``hull``: as ``ids``, or ``last`` for those of one dimension beside two; none of the ranges holds
-    all others, and the least one that does is the kernel's.
+    ``hull``: as ``ids``, or ``last`` for those of one dimension beside two; none of the ranges
+    holds all others, and the least one that does is the kernel's.
     ``linear``: equal linear ids are one work-item; the fused kernel is one-dimensional.
 
     But for ``hull`` and ``linear``, one of the ranges holds all others in every dimension.

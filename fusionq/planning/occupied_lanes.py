@@ -105,8 +105,8 @@ def _stored_vectors(submission: Submission, target: Target) -> int:
 
 
 def _is_divided(submission: Submission, space: ItemSpace, target: Target) -> bool:
-    """Whether work-items of ``submission`` find their places by dividing in ``space``, whose ids are
-    linear, or whose work-groups are no segments of rows, in which neighbours access neighbours:
+    """Whether work-items of ``submission`` find their places by dividing in ``space``, whose ids
+    are linear, or whose work-groups are no segments of rows, in which neighbours access neighbours:
     compilers make no vectors of what they access."""
     if space.mode == "linear":
         return len(global_range(submission)) > 1
