@@ -178,6 +178,7 @@ def test_atomic_operations_and_work_groups_are_left_alone(queue: fq.FusionQueue)
     assert not f.report.plan.stages[0].order
 
 
+@pytest.mark.usefixtures("every_program_compiled")
 def test_profiles_replays_and_plain_submits(queue: fq.FusionQueue) -> None:
     a, wanted, c = numbers(50, 60), np.zeros((50, 60), np.int64), np.zeros((50, 60), np.int64)
     queue.submit(inside, (60, 50), a, wanted)

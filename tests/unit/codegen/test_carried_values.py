@@ -191,6 +191,7 @@ def run(ir: Kernel, n: int, given: Sequence[np.ndarray]) -> list[np.ndarray]:
     return found
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("kernel", "dtype"),
     [

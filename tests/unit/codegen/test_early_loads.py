@@ -131,6 +131,7 @@ def run(ir: Kernel, arrays: list[np.ndarray]) -> None:
     backend.prepare(backend.build(ir, "strict"), bindings, shape).launch()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kernel", [product, one_row, behind_a_barrier], ids=lambda k: k.__name__)
 @pytest.mark.parametrize("n", [1, 31, 32, 481, 511, 512, 513, 1030])
 @pytest.mark.parametrize("unwritten", [{"a"}, {"a", "x"}])

@@ -99,6 +99,7 @@ def some(n: int) -> list[np.ndarray]:
     return [*rng.standard_normal((2, n)).astype(np.float32), np.zeros(max(n, 20), np.float32)]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kernel", [scaled, summed, of_each_row], ids=lambda k: k.__name__)
 @pytest.mark.parametrize("n", [1, 7, 8, 127, 128, 129, LARGEST])
 @pytest.mark.parametrize("most", [8, 20, 64])

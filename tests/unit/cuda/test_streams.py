@@ -298,6 +298,7 @@ def test_rings_are_not_held_where_for_some_stage_of_a_body_a_product_waits() -> 
     assert streams is not None and not any(one.holds for (one,) in streams.loops.values())
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 @pytest.mark.parametrize("together", [1, 2])
 @pytest.mark.parametrize("width", [1, 127, 128, 1000, 1024, 1025, 2048, 2176, 5000])

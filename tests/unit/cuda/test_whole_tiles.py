@@ -49,7 +49,7 @@ def test_steps_of_a_launch(monkeypatch: pytest.MonkeyPatch, size: int, fewer: bo
             backend.target = replace(TARGET, costs=costs)
             a, b = fq.Buffer(size, np.float32), fq.Buffer(size, np.float32)
             with fq.fusion(queue, strategy="overlap") as f:
-                for source, into in [(a, b), (b, a)] * 16:
+                for source, into in [(a, b), (b, a)] * 8:
                     queue.submit(heat_1d, size, np.float32(0.125), source, into)
         found.append(len(f.report.plan.stages))
     assert (found[1] < found[0]) is fewer, found

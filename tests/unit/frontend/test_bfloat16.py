@@ -11,6 +11,7 @@ from fusionq.base.errors import KernelLanguageError
 from fusionq.ir.nodes import Binary, Call, Cast, Compare, GroupCall, Unary
 from fusionq.ir.types import BFLOAT16, FLOAT32
 from fusionq.ir.walk import expressions, statements
+from tests.in_turn import one_in
 from tests.unit.frontend.running import define, run_ir, run_python, specialised
 
 ml_dtypes = pytest.importorskip("ml_dtypes", reason="bfloat16 is of ml_dtypes")
@@ -135,7 +136,7 @@ OTHERS = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("other", one_in(2, OTHERS))
 def test_types_with_others_and_conversions(other):
     x = np.arange(N) % 251 * (1 if other[0] in "ub" else -3)
     x = x.astype(bfloat16 if other == "bfloat16" else other)

@@ -100,6 +100,7 @@ OPERATIONS = {
 }  # fmt: skip
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("function", ["reduce", "inclusive_scan", "exclusive_scan"])
 @pytest.mark.parametrize(("dtype", "op"), [(d, op) for d, ops in OPERATIONS.items() for op in ops])
 def test_reductions_and_scans(function, op, dtype):

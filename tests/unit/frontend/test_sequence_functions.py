@@ -22,6 +22,7 @@ EXPRESSIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_value_is_pythons(expression, dtype):

@@ -25,6 +25,7 @@ JUMPS = {
 }  # fmt: skip
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("outer", ["for o in (0, 3):", "for o in range(2):", "while t < 40:"])
 @pytest.mark.parametrize("items", ["(2,)", "(1, 0, 3)", "(i, n, 2, -1)"])
 @pytest.mark.parametrize("jumps", JUMPS)

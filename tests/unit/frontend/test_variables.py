@@ -118,6 +118,7 @@ ACCUMULATIONS = {
 }  # fmt: skip
 
 
+@pytest.mark.in_turn
 @pytest.mark.filterwarnings("ignore:overflow encountered")
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "uint32", "int32", "int64", "uint64"])
 @pytest.mark.parametrize("lines", ACCUMULATIONS.values(), ids=ACCUMULATIONS)
