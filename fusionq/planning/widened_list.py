@@ -60,8 +60,8 @@ def widened_list(submissions: Sequence[Submission], target: Target) -> WidenedLi
     sizes: dict[int, Interval] = {}
     scalars: dict[Source, Interval] = {}
     small_shapes: dict[tuple[int, ...], None] = {}
-    known: dict[tuple[int, bool, tuple[tuple[Expr, Interval], ...]], tuple[Kernel, Kernel]] = {}
-    """By the kernel's identity and the bounds; it stays, so that no other one has it."""
+    known: dict[tuple[int, bool, tuple[tuple[Expr, Interval], ...]], _Widened] = {}
+    """By the kernel's identity and the bounds."""
     for s, submission in enumerate(submissions if not target.device.narrow_indices else ()):
         kernel = submission.ir
         if not has_narrow_ids(kernel) or not all(global_range(submission)):
@@ -71,31 +71,54 @@ def widened_list(submissions: Sequence[Submission], target: Target) -> WidenedLi
         small = all(0 < prod(shape) <= SMALL for shape in shapes)
         key = id(kernel), small, tuple(bounds.items())
         if key not in known:
-            params = {e.name: interval for e, interval in bounds.items() if isinstance(e, Param)}
-            known[key] = kernel, with_wide_ids(kernel, bounds, params, small)
-        wide = known[key][1]
-        if wide is kernel:
+            known[key] = _widened(kernel, bounds, small)
+        wide = known[key]
+        if wide.kernel is kernel:
             continue
-        items = global_range(submission)
         small_shapes |= dict.fromkeys(sorted(shapes) if small else ())
-        sizes |= {extent: bound_of_size(extent) for extent in items}
-        sizes |= {
-            extent: bound_of_size(extent) for e in bounds if isinstance(e, Extent)
-            for extent in (_extent(submission, e),)
-        }  # fmt: skip
+        extents = [_extent(submission, e) for e in wide.asked if isinstance(e, Extent)]
+        sizes |= {n: bound_of_size(n) for n in (*global_range(submission), *extents)}
         scalars |= {
-            Source(s, k, None): bounds[Param(argument.type, argument.name)]
+            Source(s, k, None): bounds[param]
             for k, argument in enumerate(submission.arguments)
             if isinstance(argument, ScalarArgument)
-            and Param(argument.type, argument.name) in bounds
+            for param in (Param(argument.type, argument.name),)
+            if param in wide.asked
         }
         made[s] = replace(
             submission,
-            kernel=wide,
-            fingerprint=f"{submission.fingerprint} with ids of 64 bits for {key[1:]}",
+            kernel=wide.kernel,
+            fingerprint=f"{submission.fingerprint} with ids of 64 bits {list(known).index(key)}",
             form=None,
         )
     return WidenedList(tuple(made), sizes, scalars, small_shapes)
+
+
+@dataclass(frozen=True)
+class _Widened:
+    """What became of the kernel ``of``, which stays, so that no other one has its identity;
+    ``asked``: the scalars and extents without whose bounds it would be another one."""
+
+    of: Kernel
+    kernel: Kernel
+    asked: frozenset[Expr]
+
+
+def _widened(kernel: Kernel, bounds: Mapping[Expr, Interval], small: bool) -> _Widened:
+    def within_bounds(of: Collection[Expr]) -> Kernel:
+        sizes = {e: bounds[e] for e in of}
+        params = {e.name: interval for e, interval in sizes.items() if isinstance(e, Param)}
+        return with_wide_ids(kernel, sizes, params, small)
+
+    asked = dict.fromkeys(bounds)
+    made = within_bounds(asked)
+    if made is kernel:
+        return _Widened(kernel, kernel, frozenset())
+    for e in bounds:
+        fewer = dict.fromkeys(other for other in asked if other != e)
+        if not isinstance(e, ItemQuery) and within_bounds(fewer) == made:
+            asked = fewer
+    return _Widened(kernel, made, frozenset(asked))
 
 
 def _bounds(submission: Submission) -> dict[Expr, Interval]:

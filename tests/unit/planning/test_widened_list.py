@@ -185,10 +185,16 @@ def test_devices_that_are_faster_with_32_bits():
     assert widened(neighbours, N, a, b, N, target=replace(TWO_CORES, device=device)) is None
 
 
+@fq.kernel
+def backwards(item: fq.Item, x, out, n):
+    i = np.int32(item.get_id(0))
+    out[i] = x[n - i]
+
+
 def test_a_plan_serves_sizes_and_scalars_of_its_class():
     def listed(items, n):
         x, out = np.zeros(1 << 12, np.float32), np.zeros(1 << 12, np.float32)
-        return submissions((neighbours, items, x, out, n))
+        return submissions((backwards, items, x, out, n))
 
     def serves(plan, items, n):
         return holds_for(plan, listed(items, n))
@@ -199,3 +205,18 @@ def test_a_plan_serves_sizes_and_scalars_of_its_class():
     assert not serves(plan, 100, np.int32(1 << 24))
     large = make_plan(listed(100, np.int32(1 << 24)), FusionOptions(), TWO_CORES)
     assert serves(large, 100, np.int32(8)) and not serves(large, 100, np.int32(-(1 << 24)))
+
+
+@fq.kernel
+def seeded(item: fq.Item, x, out, seed, n):
+    i = np.uint32(item.get_id(0))
+    if i < n:
+        out[i] = x[i + np.uint32(1)] + np.float32((i * np.uint32(2654435761)) ^ seed)
+
+
+def test_other_scalars_may_be_any():
+    def listed(seed):
+        return submissions((seeded, 100, a, b, np.uint32(seed), np.uint32(9)))
+
+    plan = make_plan(listed(1), FusionOptions(), TWO_CORES)
+    assert holds_for(plan, listed(0)) and holds_for(plan, listed(2**32 - 1))
