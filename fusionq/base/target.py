@@ -153,6 +153,9 @@ class Costs:
     ordered_slowdown: float
     """How much longer loops take that load and store arrays which other submissions of the launch
     write: their loads stay behind the stores before them."""
+    clamped_slowdown: float
+    """How much longer indices take that are clamped at the ends of rows where each is asked for, in
+    work-groups with barriers, than in launches along rows, which ask at the ends only."""
     start_launches: float
     """Launches that the start of a persistent kernel costs: its last worker often begins late."""
     masked_store_seconds: float

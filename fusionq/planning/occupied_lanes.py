@@ -24,6 +24,7 @@ from fusionq.base.target import Target
 from fusionq.codegen.loop_bounds import loop_bounds
 from fusionq.ir.nodes import Compare, Expr, Kernel, Store
 from fusionq.ir.walk import statements
+from fusionq.planning.clamped_rows import clamped_by
 from fusionq.planning.known_values import KnownValues, sizes_of
 from fusionq.planning.members import Kind
 from fusionq.planning.segmented_launches import launched_in_segments
@@ -56,6 +57,8 @@ def lost_lanes(
     own, name = space.extents_of(global_range(submission)), submission.ir.name
     if _is_divided(submission, space, target):
         return f"each work-item of {name} would divide its id, and access elements by itself"
+    if _is_clamped(submission, space, target):
+        return f"{name} would ask at each index what launches along rows ask at their ends only"
     if space.local_range is not None:
         groups, units = group_count(own, space.local_range), target.device.compute_units
         if groups < units:
@@ -113,6 +116,13 @@ def _is_divided(submission: Submission, space: ItemSpace, target: Target) -> boo
     return space.local_range is not None and launched_in_segments(submission, target)
 
 
+def _is_clamped(submission: Submission, space: ItemSpace, target: Target) -> bool:
+    """Whether work-groups of ``space`` ask at each index of ``submission`` what launches along rows
+    ask at their ends only, and load elements one by one."""
+    splits = space.local_range is not None and target.device.splits_rows
+    return splits and clamped_by((submission.ir,)) is not None
+
+
 def _lanes_in_turn(submission: Submission, space: ItemSpace, target: Target) -> float:
     """The lanes that a compute unit does one after the other, those of all vectors in which one of
     the submission's work-items is."""
@@ -128,4 +138,5 @@ def _lanes_in_turn(submission: Submission, space: ItemSpace, target: Target) -> 
         return prod(own) * width / min(parts, prod(own))
     whole, rest = divmod(own[-1], side)
     vectors = (whole * -(-side // width) + -(-rest // width)) * prod(own[:-1])
-    return vectors * width / min(parts, vectors)
+    slower = target.costs.clamped_slowdown if _is_clamped(submission, space, target) else 1.0
+    return vectors * width * slower / min(parts, vectors)

@@ -284,7 +284,9 @@ def backwards_along_rows(item: fq.Item, a, out, w):
     ("second", "splits_rows", "wanted", "count"),
     [
         (clamped_blur, True, "profitable", 2),
-        (clamped_blur, True, "asked", 1),
+        (clamped_blur, True, "asked", 2),
+        (clamped_blur, True, "required", 1),
+        (clamped_blur, False, "asked", 1),
         (clamped_blur, False, "profitable", 1),
         (backwards_along_rows, True, "profitable", 1),
     ],
@@ -299,7 +301,8 @@ def test_indices_that_launches_decide_at_the_ends_of_rows(second, splits_rows, w
     found = stages_of(*calls, wanted=wanted, target=target)
     assert len(found) == count
     if count == 2:
-        assert "ask at each index of clamped_blur what launches along rows ask" in found[1].boundary
+        assert "clamped_blur" in found[1].boundary
+        assert "what launches along rows ask at their ends only" in found[1].boundary
 
 
 # --------------------------------------------------------------- barriers of kernels' own
