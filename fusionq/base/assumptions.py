@@ -213,8 +213,8 @@ ASSUMED: dict[str, Assumption] = {
         1.4, 1.4, "rows of a stencil on an H100 in 224 and 164 µs; for CPUs not asked for"
     ),
     "clamped_slowdown": Assumption(
-        3.5, 1.0, "blurs of 256 x 320 floats that clamp, as launches with and without code of their "
-        "own for the inside of rows: 158 and 45 µs of a core (EPYC, AVX-512); not asked for on GPUs"
+        3.5, 1.0, "blurs of 256 x 320 floats that clamp as launches without and with code of their "
+        "own for the inside of rows: 158, 45 µs of a core (EPYC, AVX-512); not asked for on GPUs"
     ),
     "start_launches": Assumption(1.3, 1.3, _FITTED),
     "masked_store_seconds": Assumption(
