@@ -107,6 +107,14 @@ def hull(ranges: Sequence[Range]) -> Range:
     return Range(*map(max, zip(*whole, strict=True)))
 
 
+def whole_range(submissions: Sequence[Submission], members: Sequence[int], mode: Mode) -> Range:
+    """The range that holds those of all ``members``, which meet in ``mode``; by linear ids that of
+    the one with the most work-items."""
+    if mode == "hull":
+        return hull([global_range(submissions[s]) for s in members])
+    return global_range(submissions[largest(submissions, members)])
+
+
 def share_items(submissions: Sequence[Submission], mode: Mode) -> bool:
     """Whether those work-items of two submissions that meet in their own common space are the
     same as in one for more submissions, in ``mode``."""

@@ -10,7 +10,7 @@ import islpy as isl
 
 from fusionq.analysis.isl_texts import map_of, set_of
 from fusionq.analysis.item_relations import same_group, to_space
-from fusionq.analysis.item_space import Mode, global_range, largest
+from fusionq.analysis.item_space import Mode, global_range, whole_range
 from fusionq.analysis.kernel_accesses import Access, item_dims
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import (
@@ -46,7 +46,7 @@ def stage_items(
     submissions: Sequence[Submission], members: Sequence[int], mode: Mode
 ) -> StageItems:
     """The stage of ``members``; its range is that of the largest of them."""
-    whole = global_range(submissions[largest(submissions, members)])
+    whole = whole_range(submissions, members, mode)
     extents = (whole.size,) if mode == "linear" else tuple(whole)
     return StageItems(tuple(members), mode, extents)
 

@@ -11,7 +11,7 @@ from math import lcm, prod
 import islpy as isl
 
 from fusionq.analysis.item_relations import same_group, to_space
-from fusionq.analysis.item_space import ItemSpace, Mode, global_range, hull, largest
+from fusionq.analysis.item_space import ItemSpace, Mode, whole_range
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import PlanTooHard, TooManyOperations, answered, symbols_of
 from fusionq.analysis.submission import Submission
@@ -236,7 +236,5 @@ def group_count(extents: Sequence[int], local_range: Sequence[int]) -> int:
 
 def largest_extents(submissions: Sequence[Submission], space: ItemSpace) -> tuple[int, ...]:
     """The extents of the index space that holds all of ``submissions``."""
-    if space.mode == "hull":
-        return tuple(hull([global_range(s) for s in submissions]))
-    whole = global_range(submissions[largest(submissions, range(len(submissions)))])
+    whole = whole_range(submissions, range(len(submissions)), space.mode)
     return (whole.size,) if space.mode == "linear" else tuple(whole)

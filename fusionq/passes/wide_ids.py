@@ -16,7 +16,7 @@ unsigned ``i`` is: the one is outside of an array of fewer than 2³¹ elements, 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from fusionq.base.identity_cache import cached_by_identity
@@ -170,8 +170,9 @@ class _Widening:
             case Cast(type, operand) if type == INT64 and _is_narrow(operand.type):
                 return self._of_ids(operand) or e
             case Compare(_, lhs, rhs) if _is_narrow(lhs.type):
-                if self._of_ids(lhs) is not None or self._of_ids(rhs) is not None:
-                    return replace(e, lhs=self._wide(lhs), rhs=self._wide(rhs))
+                of_lhs, of_rhs = self._of_ids(lhs), self._of_ids(rhs)
+                if of_lhs is not None or of_rhs is not None:
+                    return replace(e, lhs=of_lhs or _extended(lhs), rhs=of_rhs or _extended(rhs))
             case Load():
                 return replace(e, indices=self._indices(e.indices))
         return self._read(e)
@@ -207,15 +208,7 @@ class _Widening:
             case Cast(_, operand) if _is_of_32_bits(operand.type):
                 return self._modular(operand)
             case Unary(_, "neg" | "pos") | Binary(_, "add" | "sub" | "mul"):
-                made = []
-
-                def one(operand: Expr) -> Expr:
-                    found = self._modular(operand)
-                    made.append(found is not None)
-                    return self._wide(operand) if found is None else found
-
-                wide = map_operands(e, one)
-                return replace(wide, type=INT64) if any(made) else None
+                return _of_operands(e, self._modular, self._wide)
         return None
 
     def _read(self, e: Expr) -> Expr:
@@ -225,9 +218,7 @@ class _Widening:
 
     def _wide(self, e: Expr) -> Expr:
         """The narrow ``e`` in 64 bits."""
-        if isinstance(e, Const):
-            return Const(INT64, int(e.value))
-        return self._of_ids(e) or Cast(INT64, e)
+        return self._of_ids(e) or _extended(e)
 
     def _of_ids(self, e: Expr) -> Expr | None:
         """The narrow ``e`` computed in 64 bits from the ids on that it is made of; None where it is
@@ -249,17 +240,27 @@ class _Widening:
                 pass
             case _:
                 return None
-        return self._of_operands(e)
+        return _of_operands(e, self._of_ids, _extended)
 
-    def _of_operands(self, e: Expr) -> Expr | None:
-        """The narrow operation ``e`` on operands of 64 bits; None where none is made of ids."""
-        made = []
 
-        def one(operand: Expr) -> Expr:
-            if not _is_narrow(operand.type):  # a condition
-                return operand
-            made.append(self._of_ids(operand) is not None)
-            return self._wide(operand)
+def _of_operands(
+    e: Expr, of_ids: Callable[[Expr], Expr | None], otherwise: Callable[[Expr], Expr]
+) -> Expr | None:
+    """The narrow operation ``e`` on operands of 64 bits: what ``of_ids`` makes of them, which is
+    asked about each once, else ``otherwise``; None where none is made of ids."""
+    are_found = []
 
-        wide = map_operands(e, one)
-        return replace(wide, type=INT64) if any(made) else None
+    def one(operand: Expr) -> Expr:
+        if not _is_narrow(operand.type):  # a condition
+            return operand
+        found = of_ids(operand)
+        are_found.append(found is not None)
+        return otherwise(operand) if found is None else found
+
+    wide = map_operands(e, one)
+    return replace(wide, type=INT64) if any(are_found) else None
+
+
+def _extended(e: Expr) -> Expr:
+    """The narrow ``e``, extended to 64 bits."""
+    return Const(INT64, int(e.value)) if isinstance(e, Const) else Cast(INT64, e)

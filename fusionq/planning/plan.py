@@ -202,9 +202,10 @@ class StagePlan:
             return Range(
                 *(submissions[e.submission].number(e.argument, e.dim) for e in self.extents)
             )
-        whole = global_range(submissions[self.geometry])
         if self.mode == "hull":
             whole = hull([global_range(submissions[s]) for s in self.present])
+        else:
+            whole = global_range(submissions[self.geometry])
         whole = _in_order(whole, self.order)
         if self.beside:
             ranges = [part.range_of(submissions) for part in self.beside]

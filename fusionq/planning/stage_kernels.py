@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
-from fusionq.analysis.item_space import Mode, global_range, hull, largest
+from fusionq.analysis.item_space import Mode, global_range, largest, whole_range
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import count_operations
 from fusionq.analysis.questions import Questions
@@ -184,11 +184,8 @@ class StageKernels:
     def plan(self, stage: Stage, fused: FusedKernel) -> StagePlan:
         """The launch of a stage, whose kernel is ``fused``."""
         absent = self.absent_of(stage.members)
-        geometry = largest(self._questions.submissions, stage.members)
         submissions = self._questions.submissions
-        items = global_range(submissions[geometry])
-        if stage.space.mode == "hull":
-            items = hull([global_range(submissions[s]) for s in stage.members])
+        items = whole_range(submissions, stage.members, stage.space.mode)
         kernel, guards = fused.kernel, None
         if stage.space.local_range is None:
             cut = self._segmented.launched(kernel, fused.sources, items)
@@ -202,7 +199,7 @@ class StageKernels:
             submissions=(*stage.members, *absent),
             kernel=kernel,
             sources=tuple(fused.sources[p.name] for p in fused.kernel.params),
-            geometry=geometry,
+            geometry=largest(submissions, stage.members),
             mode=stage.space.mode,
             local_range=stage.space.local_range,
             boundary=stage.boundary,

@@ -60,8 +60,8 @@ class StreamedLaunches:
             s.array for s in statements(streamed.kernel.body)
             if isinstance(s, Store) and s.nontemporal
         }  # fmt: skip
-        rows = [source for array in sorted(stored) for source in (sources[array],)]
-        return streamed.kernel if all([self._are_vectors(source) for source in rows]) else kernel
+        are_vectors = [self._are_vectors(sources[array]) for array in sorted(stored)]
+        return streamed.kernel if all(are_vectors) else kernel
 
     def _are_vectors(self, array: ParamSource) -> bool:
         """Whether each row of an array of several dimensions begins where a vector may.  The plan

@@ -14,6 +14,7 @@ from fusionq.ir.nodes import Cast, Load, Param
 from fusionq.ir.types import INT32
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import expressions, subexpressions
+from fusionq.passes.wide_ids import _Widening
 from fusionq.planning.planner import holds_for, make_plan
 from fusionq.planning.widened_list import LEAST_BOUND, widened_list
 from tests.unit.lists import submissions
@@ -68,6 +69,30 @@ def in_group(item: fq.NdItem, x, out):
     group = item.get_group()
     i = np.uint32(group.get_group_id(0) * item.get_local_range(0) + item.get_local_id(0))
     out[i] = x[i]
+
+
+@fq.kernel
+def deep(item: fq.Item, x, out):
+    i = np.int32(item.get_id(0))
+    j = i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i
+    of_memory = np.int32(x[0]) + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 9 + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8
+    if of_memory + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 9 + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 9 > i:
+        out[j - 22 * i] = x[i + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 - 1 - 2 - 3 - 4 - 5 - 6 - 7 - 8]
+
+
+def test_each_operand_is_asked_about_once(monkeypatch):
+    """Twice for each would be millions for a sum of twenty."""
+    asked, of_ids = [], _Widening._of_ids
+
+    def counted(self, e):
+        asked.append(e)
+        return of_ids(self, e)
+
+    monkeypatch.setattr(_Widening, "_of_ids", counted)
+    made = widened(deep, N, a, b)
+    indices = [e for load in expressions(made.body) if isinstance(load, Load) for e in load.indices]
+    assert not any(isinstance(e, Cast) for index in indices for e in subexpressions(index))
+    assert 0 < len(asked) < 5_000
 
 
 def test_indices_and_conditions_have_64_bits():
