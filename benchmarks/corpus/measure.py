@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any, get_args
 
 import fusionq as fq
@@ -60,8 +61,9 @@ class Request:
     """What to measure.
 
     ``learning_only``: only auto that learns, and its candidates, in the disk cache that is there.
-    ``single``: each run is waited for.  ``skipped``: by form, the candidates that are not to be
-    tried, and why.
+    ``single``: each run is waited for.  ``replay``: the times are those of replays, of the
+    unfused list too, which are CUDA graphs on a GPU.  ``skipped``: by form, the candidates that are
+    not to be tried, and why.
     """
 
     program: str
@@ -72,6 +74,7 @@ class Request:
     skipped: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     learning_only: bool = False
     single: bool = False
+    replay: bool = False
 
 
 @dataclass(frozen=True)
@@ -208,7 +211,7 @@ class _FormRun:
     # ---------------------------------------------------------------------------- variants
     def variants(self, submissions: int) -> Iterator[Variant | MissingVariant]:
         """Unfused, the strategies, auto and Numba; lists with the same launches once."""
-        yield self.variant(UNFUSED, self.submitted, submissions, None)
+        yield self.variant(UNFUSED, self.unfused, submissions, None)
         learned: Variant | MissingVariant | None = None
         if LEARNING in self.skipped:
             learned = MissingVariant(LEARNING, "fusionq", self.skipped[LEARNING])
@@ -224,10 +227,7 @@ class _FormRun:
             for run in range(WARM_UP_RUNS):
                 self.tell(f"warm-up {run + 1}/{WARM_UP_RUNS}")
                 fusion = self.fusion("auto")
-            report = fusion.report
-            yield self.variant(
-                AUTO, lambda: self.fused("auto").event, launches(report), report.strategy
-            )
+            yield self.variant_of(AUTO, fusion, lambda: self.fused("auto").event)
         yield learned or self.learned()
         if self.request.learning_only:
             return
@@ -236,6 +236,11 @@ class _FormRun:
         elif self.program.loop is not None:
             self.tell("Numba", NUMBA)
             yield self.numba()
+
+    @cached_property
+    def unfused(self) -> Start:
+        """Runs the list as its launches; gives what to wait for."""
+        return self.fusion("unfused").replay if self.request.replay else self.submitted
 
     def submitted(self) -> fq.FusionQueue:
         """The list as its launches; what to wait for."""
@@ -255,15 +260,13 @@ class _FormRun:
         same = seen.setdefault(launches_of(report.plan), strategy)
         if same != strategy:
             return MissingVariant(strategy, "fusionq", f"the same launches as {same}")
-        return self.variant(
-            strategy, lambda: self.fused(strategy).event, launches(report), report.strategy
-        )
+        return self.variant_of(strategy, fusion, lambda: self.fused(strategy).event)
 
     def learned(self) -> Variant | MissingVariant:
         """Auto, when it has learned what is the fastest."""
         self.tell("learning", LEARNING)
         end = time.monotonic() + MOST_LEARNING
-        unfused = self.sampler(self.submitted)
+        unfused = self.sampler(self.unfused)
         runs = 1 if self.request.single else runs_per_sample(unfused)
         usual = min(unfused(runs) / runs for _ in range(3))
         sample = self.sampler(lambda: self.fused("auto", True).event)
@@ -284,16 +287,20 @@ class _FormRun:
         end = time.monotonic() + MOST_LATER
         while time.monotonic() < end and record.trials.is_open:
             sample(runs)
-        report = self.fusion("auto", adapt=True).report
+        fusion = self.fusion("auto", adapt=True)
+        report = fusion.report
         self.learning = Learning(tried, cost, report.choice or report.fallback or "")
-        return self.variant(
-            LEARNING, lambda: self.fused("auto", True).event, launches(report), report.strategy
-        )
+        return self.variant_of(LEARNING, fusion, lambda: self.fused("auto", True).event)
 
     def sampler(self, start: Start) -> Sampler:
         """Runs in the rhythm that was asked for, from the beginning's contents."""
         rhythm = one_at_a_time if self.request.single else back_to_back
         return self.workload.restoring(rhythm(start))
+
+    def variant_of(self, name: str, fusion: fq.Fusion, block: Start) -> Variant:
+        """What ``fusion`` ran, by blocks like its own or by its replays."""
+        start, report = fusion.replay if self.request.replay else block, fusion.report
+        return self.variant(name, start, launches(report), report.strategy)
 
     def variant(self, name: str, start: Start, count: int, strategy: str | None) -> Variant:
         sampler = self.sampler(start)

@@ -69,17 +69,19 @@ def run_corpus(
     *,
     learning_only: bool = False,
     single: bool = False,
+    replay: bool = False,
 ) -> Iterator[FormResult]:
-    """The results of the selected forms, as they are measured; ``learning_only``, ``single``: see
-    ``Request``.
+    """The results of the selected forms, as they are measured; ``learning_only``, ``single``,
+    ``replay``: see ``Request``.
 
     ``limit``: seconds; a candidate whose first run takes longer is left out, with that as the
     reason, and so is one that ends the process.
     """
     for program, working_set, forms in selection.requests:
         request = Request(
-            program, forms, working_set, device, rounds, learning_only=learning_only, single=single
-        )
+            program, forms, working_set, device, rounds,
+            learning_only=learning_only, single=single, replay=replay,
+        )  # fmt: skip
         yield from _results(request, limit, on_doing)
 
 

@@ -42,6 +42,7 @@ def run_bench_corpus(
     *,
     learning_only: bool = False,
     single: bool = False,
+    replay: bool = False,
     busy_processes: int = 0,
 ) -> None:
     """Measure the selected part, print a table for each program and size as it is done, then the
@@ -63,6 +64,7 @@ def run_bench_corpus(
             lambda doing: progress.update(task, description=doing),
             learning_only=learning_only,
             single=single,
+            replay=replay,
         ):
             results.append(result)
             progress.advance(task)

@@ -126,6 +126,13 @@ def bench(
             "--learning-only", help="Of the corpus: only auto that has learned, and its candidates."
         ),
     ] = False,
+    replay: Annotated[
+        bool,
+        typer.Option(
+            "--replay",
+            help="Of the corpus: times of replays, of the unfused list too: CUDA graphs on a GPU.",
+        ),
+    ] = False,
     busy: Annotated[
         int,
         typer.Option(
@@ -159,9 +166,9 @@ def bench(
             bench_corpus.show_programs(cases[1:], part)
             return
         if against is not None:
-            if plot or learning_only or single or busy:
+            if plot or learning_only or single or replay or busy:
                 raise typer.BadParameter(
-                    "--against takes no --plot, --learning-only, --single and --busy"
+                    "--against takes no --plot, --learning-only, --single, --replay and --busy"
                 )
             from fusionq.cli.bench_against import run_bench_against
 
@@ -183,13 +190,14 @@ def bench(
             plot,
             learning_only=learning_only,
             single=single,
+            replay=replay,
             busy_processes=busy,
         )
         return
-    if half or working_set or limit or learning_only or busy or against or jobs:
+    if half or working_set or limit or learning_only or replay or busy or against or jobs:
         raise typer.BadParameter(
             "options of the corpus are for: fusionq bench corpus (--half, --working-set, --limit, "
-            "--learning-only, --busy, --against, --jobs)"
+            "--learning-only, --replay, --busy, --against, --jobs)"
         )
     from fusionq.cli import bench as command
 

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import fusionq as fq
 from fusionq.benchmarks.corpus import measure, runner
 from fusionq.benchmarks.corpus.measure import Event, Request, measure_forms
 from fusionq.benchmarks.corpus.programs import PROGRAMS
@@ -140,10 +142,10 @@ def test_every_strategy_of_the_library_is_tried(monkeypatch: pytest.MonkeyPatch)
     assert all(v.timing is not None or v.unavailable for v in result.variants)
 
 
-@pytest.mark.parametrize("single", [False, True])
-def test_what_auto_learns_is_measured_alone(single: bool) -> None:
+@pytest.mark.parametrize("options", [{}, {"single": True}, {"replay": True}], ids=str)
+def test_what_auto_learns_is_measured_alone(options: dict[str, bool]) -> None:
     request = Request(
-        "wave_2d", ("interior",), "tiny", "reference", 1, learning_only=True, single=single
+        "wave_2d", ("interior",), "tiny", "reference", 1, learning_only=True, **options
     )
     (result,) = results_of(request)
     names = [v.name for v in result.variants]
@@ -153,6 +155,25 @@ def test_what_auto_learns_is_measured_alone(single: bool) -> None:
     assert learned is not None and (learned.timing is not None or learned.unavailable)
     if result.learning is not None:
         assert "auto runs" in result.learning.choice
+
+
+def test_replays_are_timed_where_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    replayed: list[str] = []
+    replay = fq.Fusion.replay
+
+    def counted(self: fq.Fusion, *args: Any, **named: Any) -> fq.Event:
+        replayed.append(self.report.strategy)
+        return replay(self, *args, **named)
+
+    monkeypatch.setattr(fq.Fusion, "replay", counted)
+    for asked in (False, True):
+        request = Request(
+            "wave_2d", ("interior",), "tiny", "reference", 1, learning_only=True, replay=asked
+        )
+        (result,) = results_of(request)
+        assert result.error is None
+        timed = {v.strategy or v.name for v in result.variants if v.timing is not None}
+        assert set(replayed) == (timed if asked else set())
 
 
 def test_a_skipped_candidate_is_not_tried() -> None:
