@@ -39,14 +39,6 @@ def code_bodies(body: Persistent) -> list[int]:
     return [numbers.setdefault(_without_waits(code), len(numbers)) for code in body.codes]
 
 
-@cached_by_identity
-def operand_sets(body: Persistent) -> list[int]:
-    """For each stage the number of its operands: stages of one code with equal arguments have the
-    same."""
-    numbers: dict[Hashable, int] = {}
-    return [numbers.setdefault((s.code, s.arguments), len(numbers)) for s in body.stages]
-
-
 @dataclass(frozen=True, slots=True)
 class StageOperands:
     """The arguments in which stages with one body differ, and where a worker finds their values: in
