@@ -82,40 +82,47 @@ class NativeArguments:
         parts, self._pointers = _parts(slots, kernel)
         """Which of ``values`` is an array's address."""
         self.values: list[Any] = []
-        """They stay where they are in memory when a scalar changes."""
-        for slot, position, scalar, bounds in parts:
-            binding = bindings[position]
-            if type(binding) is ArrayBinding:
-                if type(slot) is Pointer:
-                    self.values.append(ctypes.c_int64(binding.address))
-                    continue
-                if type(slot) is ExtentArgument:
-                    self.values.append(ctypes.c_int64(binding.shape[slot.dim]))
-                    continue
-                if type(slot) is Stride:
-                    self.values.append(ctypes.c_int64(binding.strides[slot.dim]))
-                    continue
-            if scalar is None or not isinstance(binding, (bool, int, float, np.generic)):
-                raise misfit(kernel, kernel.params[position], binding)
+        """They stay where they are in memory when their numbers change."""
+        for slot, _, scalar, bounds in parts:
+            if type(slot) is not Scalar or scalar is None:
+                self.values.append(ctypes.c_int64())
+                continue
             written = _C_TYPES[scalar.type.name]
             argument = _SENT_AS[ctypes.sizeof(written)]()
             value = written.from_buffer(argument)
             self._scalars[scalar.name] = _Written(scalar, value, bounds, len(self.values))
             self.values.append(argument)
+        self.bind(kernel, slots, bindings)
+
+    def bind(self, kernel: Kernel, slots: Sequence[Slot], bindings: Sequence[Binding]) -> None:
+        """Have other ``bindings``, all of them, of the same ``kernel``; ArgumentError where they do
+        not fit."""
+        parts, _ = _parts(slots, kernel)
+        for argument, (slot, position, scalar, _) in zip(self.values, parts, strict=True):
+            binding = bindings[position]
+            if type(binding) is ArrayBinding:
+                if type(slot) is Pointer:
+                    argument.value = binding.address
+                    continue
+                if type(slot) is ExtentArgument:
+                    argument.value = binding.shape[slot.dim]
+                    continue
+                if type(slot) is Stride:
+                    argument.value = binding.strides[slot.dim]
+                    continue
+            if scalar is None or not isinstance(binding, (bool, int, float, np.generic)):
+                raise misfit(kernel, kernel.params[position], binding)
             self.set_scalar(scalar.name, binding)
 
     def copy(self) -> NativeArguments:
-        """The same, which takes other addresses and scalars by itself."""
+        """The same, which takes others by itself."""
         other = object.__new__(NativeArguments)
-        other.values = values = self.values.copy()
+        other.values = values = [type(argument)(argument.value) for argument in self.values]
         other._pointers = self._pointers
-        for position in self._pointers.values():
-            values[position] = ctypes.c_int64(values[position].value)
-        other._scalars = scalars = {}
-        for name, (param, value, bounds, position) in self._scalars.items():
-            argument = values[position]
-            values[position] = copy = type(argument)(argument.value)
-            scalars[name] = _Written(param, type(value).from_buffer(copy), bounds, position)
+        other._scalars = {
+            name: _Written(param, type(value).from_buffer(values[position]), bounds, position)
+            for name, (param, value, bounds, position) in self._scalars.items()
+        }
         return other
 
     def addresses(self) -> dict[str, Any]:

@@ -50,6 +50,7 @@ class CudaBackend:
         asynchronous=True,
         keeps_programs=True,
         builds_apart=True,
+        resizes=True,
         reaches_others=False,
         # Multiprocessors have a cycle counter each, which do not agree.
         device_functions=frozenset(DEVICE_FUNCTIONS) - {"record_row", "cycle_counter"},

@@ -41,8 +41,8 @@ class CudaLaunch:
 
     __slots__ = (
         "_addresses", "_aligned", "_arguments", "_base", "_changed", "_driver", "_enqueue_graph",
-        "_form", "_graph", "_is_asked", "_kernel", "_launch_kernel", "_narrow", "_overlaps",
-        "_parameters", "_pointers", "_stream", "_turns", "_wide", "loads_early", "name",
+        "_form", "_graph", "_is_asked", "_launch_kernel", "_narrow", "_overlaps", "_parameters",
+        "_pointers", "_program", "_stream", "_turns", "_wide", "loads_early", "name",
         "runs_at_once", "waits_itself",
     )  # fmt: skip
 
@@ -56,12 +56,9 @@ class CudaLaunch:
     ) -> None:
         self._stream = stream
         self._base = base
-        self._kernel = program.kernel
+        self._program = program
         self.name = program.kernel.name
         self._driver = load_driver()
-        grid = grid_of(self.name, shape)
-        stream.device.make_current()
-        function = program.function_for(grid)
         self.runs_at_once = program.runs_at_once
         self.waits_itself = program.waits_itself
         self.loads_early = program.loads_early
@@ -69,11 +66,22 @@ class CudaLaunch:
         early = self.waits_itself and base is None and stream.is_own and not self.loads_early
         self._overlaps = early
         """Whether its blocks may be there before the launch before it has ended."""
+        self._be_over(bindings, shape)
+        arguments = NativeArguments(program.kernel, program.slots, bindings)
+        self._pointers: list[tuple[Any, int]] = []
+        """The arrays' addresses among the arguments of a copy, with the arrays' places."""
+        self._has(arguments)
+
+    def _be_over(self, bindings: Sequence[Binding], shape: LaunchShape) -> None:
+        """Have the forms of a launch over ``shape`` with these ``bindings``."""
+        stream, program, early = self._stream, self._program, self._overlaps
+        grid = grid_of(self.name, shape)
+        stream.device.make_current()
+        function = program.function_for(grid)
         self._narrow = form_of(stream, program, function, grid, early)
         self._wide: LaunchForm | None = None
         """Of the function whose work-items do several neighbours each, with as many fewer blocks:
         where all arrays begin at multiples of its vectors."""
-        arguments = NativeArguments(program.kernel, program.slots, bindings)
         self._aligned: dict[str, int] = {}
         """What these multiples are, in bytes, by parameter."""
         if function is program.function:
@@ -82,9 +90,6 @@ class CudaLaunch:
                 grid = grid.with_fewer(program.generated.neighbours)
                 self._wide = form_of(stream, program, program.wide, grid, early)
                 self._aligned = aligned
-        self._pointers: list[tuple[Any, int]] = []
-        """The arrays' addresses among the arguments of a copy, with the arrays' places."""
-        self._has(arguments)
 
     def _has(self, arguments: NativeArguments) -> None:
         """``arguments`` are those of the launches that follow."""
@@ -119,7 +124,7 @@ class CudaLaunch:
         parameter, among the addresses that it moves to."""
         other = object.__new__(CudaLaunch)
         other._stream, other._base, other._driver = self._stream, self._base, self._driver
-        other._kernel, other.name = self._kernel, self.name
+        other._program, other.name = self._program, self.name
         other.runs_at_once, other.waits_itself = self.runs_at_once, self.waits_itself
         other.loads_early, other._overlaps = self.loads_early, self._overlaps
         other._narrow, other._wide, other._aligned = self._narrow, self._wide, self._aligned
@@ -134,6 +139,15 @@ class CudaLaunch:
         if self._wide is not None:
             self._choose_form()
         self._have_changed()
+
+    def resize(self, arguments: Sequence[Binding], shape: LaunchShape) -> bool:
+        """See ``ResizableLaunch``."""
+        program = self._program
+        self._be_over(arguments, shape)
+        self._arguments.bind(program.kernel, program.slots, arguments)
+        self._choose_form()
+        self._have_changed()
+        return True
 
     def _have_changed(self) -> None:
         """The arguments have changed."""
@@ -162,7 +176,7 @@ class CudaLaunch:
     @property
     def loops_alone(self) -> bool:
         """See ``NodeLaunch``."""
-        return loops_alone(self._kernel)
+        return loops_alone(self._program.kernel)
 
     def tell(self, changed: list[CudaLaunch]) -> None:
         """Append this to ``changed`` whenever an argument changes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from fusionq.backends.cuda.grid import Grid
@@ -54,6 +55,7 @@ def form_of(
     return form
 
 
+@functools.cache
 def _all_at_once() -> Any:
     """The driver's attribute of a launch that it refuses where not all blocks can be resident."""
     driver = load_driver()
@@ -63,6 +65,7 @@ def _all_at_once() -> Any:
     return attribute
 
 
+@functools.cache
 def _early() -> Any:
     """The driver's attribute of a launch that may begin before the one before it has ended."""
     driver = load_driver()

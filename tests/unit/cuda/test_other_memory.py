@@ -31,6 +31,12 @@ def added(item: fq.Item, a: Any, b: Any, out: Any) -> None:
     out[i] = a[i] + b[i]
 
 
+@fq.kernel
+def negative(item: fq.Item, a: Any, out: Any) -> None:
+    i, j = item.get_id(0), item.get_id(1)
+    out[i, j] = -a[i, j]
+
+
 @pytest.fixture
 def prepared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kernels of launches that were prepared, not copied."""
@@ -122,6 +128,69 @@ def test_submissions_over_new_buffers_are_moved(
         bits = int(np.float32(k).view(np.uint32))
         assert any(n & 0xFFFFFFFF == bits for n in driver.launched[-1].arguments)
     assert len(prepared) <= 3
+
+
+def blocks_of(size: int) -> int:
+    """Blocks that a launch over so many work-items has at most."""
+    return -(-size // 32)
+
+
+def test_lists_of_new_sizes_are_resized(
+    gpu_queue: fq.FusionQueue, driver: FakeDriver, prepared: list[str]
+) -> None:
+    lists = []
+    for size in (1000, 1001, 600, 1023, 513, 900, 1002):
+        arrays = [new(size) for _ in range(4)]
+        driver.launched.clear()
+        lists.append((size, arrays, pair(gpu_queue, *arrays, factor=size)))
+        used = [arrays[0], arrays[1], arrays[3]]
+        assert all(any(has(one, b) for one in driver.launched) for b in used)
+    assert len(prepared) <= 2 * len(driver.launched)
+    for size, arrays, fusion in reversed(lists):  # each list keeps its own sizes
+        others = {n for n, *_ in lists if n != size}
+        bits = int(np.float32(size).view(np.uint32))
+        for _ in range(3):
+            driver.launched.clear()
+            fusion.replay()
+            assert any(has(one, arrays[3]) for one in driver.launched)
+            for one in driver.launched:
+                assert size in one.arguments and others.isdisjoint(one.arguments)
+                assert size <= one.blocks[0] * 1024 and one.blocks[0] <= blocks_of(size)
+            last = driver.launched[0].arguments
+            assert any(n & 0xFFFFFFFF == bits for n in last)
+
+
+def test_submissions_of_new_sizes_are_resized(
+    gpu_queue: fq.FusionQueue, driver: FakeDriver, prepared: list[str]
+) -> None:
+    for size in range(513, 1023, 17):
+        a, out = new(size), new(size)
+        gpu_queue.submit(scaled, size, a, np.float32(2), out)
+        assert has(driver.launched[-1], a, out) and size in driver.launched[-1].arguments
+    assert len(prepared) <= 3
+
+
+def test_rows_of_new_lengths_may_be_wide_or_not(
+    gpu_queue: fq.FusionQueue, driver: FakeDriver, prepared: list[str]
+) -> None:
+    """And have a graph of their own arguments where they are repeated."""
+    blocks: dict[int, list[int]] = {0: [], 1: []}
+    lists = []
+    for columns in (1536, 1537, 1540, 1542, 2044, 1600, 1539):
+        shape = 512, columns
+        a, out = (fq.Buffer(np.zeros(shape, np.float32)) for _ in range(2))
+        with fq.fusion(gpu_queue) as fusion:
+            gpu_queue.submit(negative, shape, a, out)
+        launched = driver.launched[-1]
+        assert has(launched, a, out) and columns in launched.arguments
+        lists.append((launched, a, out, fusion))
+        blocks[columns % 4 > 0].append(launched.blocks[0] * launched.blocks[1])
+    assert max(blocks[0]) < min(blocks[1])
+    assert len(prepared) <= 3
+    for launched, *_, fusion in reversed(lists):
+        for _ in range(launch.REPEATED + 3):
+            fusion.replay()
+            assert driver.launched[-1] == launched
 
 
 def test_other_libraries_arrays_are_moved_to(
