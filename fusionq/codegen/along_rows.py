@@ -39,8 +39,10 @@ from fusionq.ir.nodes import (
     Assign,
     Binary,
     Block,
+    Break,
     Call,
     Const,
+    Continue,
     Expr,
     For,
     If,
@@ -150,9 +152,7 @@ def along_rows(kernel: Kernel) -> Kernel:
     items = [Var(INT64, fresh("item")) for _ in range(last)]
     items.append(Var(INT64, variable("item", INT64)))
 
-    of_segment = {
-        name: Var(INT64, variable(name.replace(" ", "_"), INT64)) for name in rows.of_row
-    }
+    of_segment = {name: Var(INT64, variable(name.replace(" ", "_"), INT64)) for name in rows.of_row}
 
     def expr(e: Expr) -> Expr:
         if isinstance(e, Var):
@@ -247,11 +247,10 @@ def _is_of_items(kernel: Kernel) -> bool:
     """Whether it makes no difference to work-items which of them are a group, or run at once."""
     if kernel.sub_group_size is not None or any(a.space == "local" for a in kernel.arrays):
         return False
-    plain = (Assign, Store, If, For, While, Block)
+    plain = (Assign, Store, If, For, While, Break, Continue, Block)
     for s in statements(kernel.body):
         # Of non-temporal stores in such loops Intel's compiler (runtime 2026.21.7) dies.
         if not isinstance(s, plain) or (isinstance(s, Store) and s.nontemporal):
             return False
     queries = (e.query for e in expressions(kernel.body) if isinstance(e, ItemQuery))
     return all(query == "global_id" for query in queries)
-

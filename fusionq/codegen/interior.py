@@ -252,7 +252,7 @@ class _Decider:
     def _stmt(self, stmt: Stmt) -> tuple[Stmt, ...]:
         match stmt:
             case If():
-                bigger = _size(stmt.then) >= _size(stmt.orelse)
+                bigger = self._bigger(stmt.then, stmt.orelse)
                 cond = self._decided(stmt.cond, bigger)
                 if isinstance(cond, Const):
                     return self.body(stmt.then if cond.value else stmt.orelse)
@@ -312,7 +312,8 @@ class _Decider:
     def _expr(self, expr: Expr) -> Expr:
         match expr:
             case Select():
-                cond = self._decided(expr.cond, True)
+                bigger = self._bigger(*((Assign("", e),) for e in (expr.then, expr.orelse)))
+                cond = self._decided(expr.cond, bigger)
                 if isinstance(cond, Const):
                     return self._expr(expr.then if cond.value else expr.orelse)
                 return self._chosen(replace(expr, cond=cond))
@@ -325,11 +326,29 @@ class _Decider:
                     if self._offset(one) is not None and self._bounded(Compare(op, one, other)):
                         return one
                 return replace(expr, args=(a, b))
-            case Binary(_, "mod", lhs, rhs) if self._offset(lhs) is not None:
-                inside = Compare("ge", lhs, Const(INT64, 0)), Compare("lt", lhs, rhs)
-                if self._all_bounded(inside):
-                    return lhs
+            case Binary(type, "mod", lhs, rhs) if type == INT64:
+                place = self._within_period(lhs, rhs)
+                if place is not None:
+                    return place
         return map_operands(expr, self._expr)
+
+    def _within_period(self, place: Expr, period: Expr) -> Expr | None:
+        """What ``place % period`` is where that leaves ``place`` as it is, or takes away the one
+        period that was added to it, ``(id - 1 + period) % period``; None where it is neither."""
+        bounds = len(self.lows), len(self.highs), len(self.where), len(self.decided)
+        if self._offset(place) is None:
+            rest = _without_addend(self._known(place), self._known(period))
+            if rest is None or self._offset(rest) is None or not self._uniform(period):
+                return None
+            # Of a longer one the sum might have wrapped around.
+            self.where.append(Compare("le", self._known(period), Const(INT64, _FAR)))
+            place = rest
+        inside = Compare("ge", place, Const(INT64, 0)), Compare("lt", place, period)
+        if self._all_bounded(inside):
+            return place
+        lows, highs, where, decided = bounds
+        del self.lows[lows:], self.highs[highs:], self.where[where:], self.decided[decided:]
+        return None
 
     # ------------------------------------------------------------------------ conditions
     def _computed_whole(self, cond: Logical) -> Expr:
@@ -408,10 +427,26 @@ class _Decider:
                 return False
         return True
 
-    def _decided(self, cond: Expr, bigger: bool) -> Expr:
+    def _bigger(self, then: Body, orelse: Body) -> bool | None:
+        """Whether ``then`` is more like what most work-items do, each for its own id, than
+        ``orelse``: it has ids where that has none, or is bigger; None where it is neither."""
+        for one, other in (map(self._is_of_ids, (then, orelse)), map(_size, (then, orelse))):
+            if one != other:
+                return one > other
+        return None
+
+    def _is_of_ids(self, body: Body) -> bool:
+        """Whether ids are in ``body``, also by way of variables."""
+        return any(
+            isinstance(e, ItemQuery)
+            or (isinstance(e, Var) and e.name in self.values and _has_ids(self.values[e.name]))
+            for e in expressions(body)
+        )
+
+    def _decided(self, cond: Expr, bigger: bool | None) -> Expr:
         """``cond``, or what is left of it where the rest is as it is for most work-items."""
         known = self._known(cond)
-        if cond in self.asked or not any(isinstance(e, ItemQuery) for e in subexpressions(known)):
+        if cond in self.asked or not _has_ids(known):
             return cond  # the same for all work-items
         wanted = _likely(known, bigger)
         if wanted is None:
@@ -544,29 +579,53 @@ class _Decider:
         )
 
 
+def _without_addend(total: Expr, addend: Expr) -> Expr | None:
+    """What is left of a sum of int64 without one ``addend`` of it; None where it is none."""
+    match total:
+        case Binary(type, "add" | "sub" as op, lhs, rhs) if type == INT64:
+            if rhs == addend and op == "add":
+                return lhs
+            if lhs == addend and op == "add":
+                return rhs
+            rest = _without_addend(lhs, addend)
+            if rest is not None:
+                return replace(total, lhs=rest)
+            rest = _without_addend(rhs, addend) if op == "add" else None
+            return None if rest is None else replace(total, rhs=rest)
+        case _:
+            return None
+
+
 def _is_small(bound: int | float) -> bool:
     """Whether the work-items below ``bound`` are no interior."""
     return bound < CODE_LIMITS.shortest_interior
 
 
-def _likely(cond: Expr, bigger: bool) -> bool | None:
-    """What a condition is for most work-items; None if there is no telling."""
+def _likely(cond: Expr, bigger: bool | None) -> bool | None:
+    """What a condition is for most work-items; None if there is no telling.  ``bigger``: what holds
+    where more is done, if that says anything; else ids are below limits, mostly."""
     match cond:
+        case Compare(op=op, lhs=lhs, rhs=rhs) if not _has_ids(lhs) and _has_ids(rhs):
+            return _likely(Compare(MIRRORED[op], rhs, lhs), bigger)
         case Compare(op="eq"):
             return False
         case Compare(op="ne"):
             return True
         case Compare(op=op, rhs=Const(type, value)) if type == INT64 and _is_small(value):
             return op in ("gt", "ge")
-        case Compare():
-            return bigger
+        case Compare(op=op):
+            return op in ("lt", "le") if bigger is None else bigger
         case Unary(op="not"):
-            inner = _likely(cond.operand, not bigger)
+            inner = _likely(cond.operand, None if bigger is None else not bigger)
             return None if inner is None else not inner
         case Logical(op=op):
             sides = {_likely(side, op == "and") for side in (cond.lhs, cond.rhs)}
             return op == "and" if sides == {op == "and"} else None
     return None
+
+
+def _has_ids(expr: Expr) -> bool:
+    return any(isinstance(e, ItemQuery) for e in subexpressions(expr))
 
 
 def _plus(expr: Expr, constant: int) -> Expr:

@@ -41,6 +41,11 @@ def arithmetic(op: str, lhs: Interval, rhs: Interval) -> Interval | None:
             return lhs if lhs[0] >= 0 and lhs[1] < rhs[0] else (0, rhs[1] - 1)
         case "floordiv" | "mod" if lhs[0] >= 0 and rhs[0] == 0:  # x // 0 and x % 0 are 0
             return (0, lhs[1])
+        case "floordiv":
+            most = max(-lhs[0], lhs[1])
+            return (-most, most)
+        case "mod":
+            return (min(rhs[0] + 1, 0), max(rhs[1] - 1, 0))
         case "and" if lhs[0] >= 0 and rhs[0] >= 0:
             return (0, min(lhs[1], rhs[1]))
         case "shr" if rhs[0] >= 0 and rhs[1] < 64:

@@ -11,6 +11,7 @@ from fusionq.ir.nodes import (
     Assign,
     Binary,
     Block,
+    Cast,
     Compare,
     Const,
     Expr,
@@ -86,4 +87,4 @@ def is_same_for_all(limit: Expr) -> bool:
     return all(isinstance(e, _SAME) for e in subexpressions(limit))
 
 
-_SAME = (Param, Extent, Const, Binary, Select, Compare, Logical)
+_SAME = (Param, Extent, Const, Cast, Binary, Select, Compare, Logical)

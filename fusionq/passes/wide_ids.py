@@ -53,7 +53,7 @@ from fusionq.ir.walk import (
     subexpressions,
 )
 
-_OPERATIONS = frozenset({"add", "sub", "mul"})
+_OPERATIONS = frozenset({"add", "sub", "mul", "floordiv", "mod"})
 
 _OF_INDICES: Interval = (-(1 << 31), (1 << 32) - 1)
 """Of these numbers those that 32 bits do not hold are outside of a small array, and so is what they
@@ -123,6 +123,23 @@ def _asked_in_64_bits(e: Expr) -> tuple[Expr, ...]:
     return ()
 
 
+def _values_of_ids(assigned: Mapping[str, list[Expr]]) -> dict[str, Expr]:
+    """The values of variables that have one all the time, since they are set once, to what is made
+    of ids and arguments and of such variables."""
+    found: dict[str, Expr] = {}
+    once = {name: values[0] for name, values in assigned.items() if len(values) == 1}
+    more = True
+    while more:
+        more = False
+        for name, value in once.items():
+            if name in found or any(isinstance(part, Load) for part in subexpressions(value)):
+                continue
+            if _variables(value) <= found.keys():
+                found[name] = value
+                more = True
+    return found
+
+
 def _variables(e: Expr) -> set[str]:
     return {part.name for part in subexpressions(e) if isinstance(part, Var)}
 
@@ -151,6 +168,7 @@ class _Widening:
     ) -> None:
         self._intervals = intervals
         self._small_arrays = small_arrays
+        self._alone = _values_of_ids(assigned)
         self.variables = set(assigned)
         """Those that have 64 bits, all of whose values are made of ids, or constants."""
         narrow: set[str] | None = None
@@ -162,7 +180,7 @@ class _Widening:
         read = [rewrite(value, self._read) for value in values]
         found = [self._of_ids(value) is not None for value in read]
         others = (v for v, is_found in zip(read, found, strict=True) if not is_found)
-        return any(found) and all(isinstance(value, Const) for value in others)
+        return any(found) and all(map(_is_of_arguments, others))
 
     def expr(self, e: Expr) -> Expr:
         """``e``, whose operands have been rewritten."""
@@ -203,6 +221,8 @@ class _Widening:
         """What ``e`` of 32 bits is but for multiples of 2³², computed in 64 bits from the ids on;
         None where it is made of none."""
         match e:
+            case Var(_, name) if name in self._alone:
+                return self._modular(rewrite(self._alone[name], self._read))
             case Cast(_, operand) if operand.type == INT64:
                 return operand if _is_narrowing(e) else None
             case Cast(_, operand) if _is_of_32_bits(operand.type):
@@ -259,6 +279,11 @@ def _of_operands(
 
     wide = map_operands(e, one)
     return replace(wide, type=INT64) if any(are_found) else None
+
+
+def _is_of_arguments(e: Expr) -> bool:
+    """Whether ``e`` is made of constants, scalars and extents."""
+    return not any(isinstance(part, (ItemQuery, Load, Var)) for part in subexpressions(e))
 
 
 def _extended(e: Expr) -> Expr:

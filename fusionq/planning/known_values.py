@@ -10,11 +10,13 @@ from math import prod
 from fusionq.analysis.item_space import global_range, local_range
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
 from fusionq.base.frozen import dataclass
+from fusionq.ir.interval_arithmetic import of_type, within
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,
     Binary,
     Call,
+    Cast,
     Compare,
     Const,
     Expr,
@@ -118,6 +120,10 @@ class KnownValues:
                 return 0
             case Var() if len(self.assigned.get(expr.name, ())) == 1:
                 return self.value(self.assigned[expr.name][0])
+            case Cast(type, operand) if type.is_integer and operand.type.is_integer:
+                value = self.value(operand)
+                fits = value is not None and within((value, value), of_type(type))
+                return value if fits else None
             case Call(function="minimum" | "pymin" | "maximum" | "pymax", args=args):
                 values = [self.value(a) for a in args]
                 least = expr.function in ("minimum", "pymin")

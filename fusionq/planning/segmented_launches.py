@@ -21,8 +21,9 @@ from fusionq.base.target import Target
 from fusionq.codegen.along_rows import Rows, rows_of
 from fusionq.codegen.row_segments import row_segments
 from fusionq.codegen.scoping import flatten_blocks
-from fusionq.ir.nodes import Binary, Const, Expr, Extent, Kernel, Param
+from fusionq.ir.nodes import Binary, Cast, Const, Expr, Extent, Kernel, Param
 from fusionq.ir.printer import print_expr
+from fusionq.ir.types import INT64
 from fusionq.ir.walk import subexpressions
 from fusionq.language.ranges import Range
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
@@ -141,14 +142,14 @@ def _cut(kernel: Kernel, lanes: int) -> Cut | None:
     return None if rows is None or rows.segments is None else Cut(made, rows)
 
 
-def _text(
-    expr: Expr, sources: Mapping[str, ParamSource], places: dict[Source, str]
-) -> str | None:
+def _text(expr: Expr, sources: Mapping[str, ParamSource], places: dict[Source, str]) -> str | None:
     """``expr``, which is made of arguments, as a Python expression over the names of ``places``, to
     which it adds; None for what takes more than sums and products."""
     match expr:
         case Const():
             return str(int(expr.value))
+        case Cast(_, Param() as operand) if expr.type == INT64 and operand.type.bits < 64:
+            return _text(operand, sources, places)
         case Binary(_, "add" | "sub" | "mul" as op, lhs, rhs):
             left, right = (_text(e, sources, places) for e in (lhs, rhs))
             return None if left is None or right is None else f"({left} {_SIGNS[op]} {right})"

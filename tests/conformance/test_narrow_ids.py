@@ -39,6 +39,38 @@ def stencil(item: fq.Item, a: Any, n: Any, out: Any) -> None:
 
 
 @fq.kernel
+def through_variables(item: fq.Item, a: Any, n: Any, out: Any) -> None:
+    i = np.uint32(item.get_id(0))
+    left = i - np.uint32(1)
+    before = left - np.uint32(1)
+    right = i + np.uint32(1)
+    if i > np.uint32(1) and right < n:
+        out[i] = a[left] + a[before] * 2 + a[right] * 4
+    elif left > i:
+        out[i] = np.float32(left)
+
+
+@fq.kernel
+def divided(item: fq.Item, a: Any, w: Any, out: Any) -> None:
+    i = np.int32(item.get_id(0))
+    y, x = i // w, i % w
+    z = (x - y) // w
+    if x > 0 and z < 5:
+        out[i] = a[i - 1] + np.float32(y) * 3 + np.float32(z)
+    else:
+        out[i] = a[x & 255] + np.float32(y)
+
+
+@fq.kernel
+def by_extents(item: fq.Item, a: Any, n: Any, out: Any) -> None:
+    i = np.int32(item.get_id(0))
+    at = n - 1
+    if i < at:
+        at = i + 1
+    out[i] = a[at & 511] + np.float32(at)
+
+
+@fq.kernel
 def of_bytes(item: fq.Item, a: Any, out: Any, high: Any) -> None:
     i = np.int8(item.get_id(0))
     j = np.uint8(item.get_id(0))
@@ -91,6 +123,46 @@ def test_indices_that_would_be_outside(queue: fq.FusionQueue) -> None:
         i = np.arange(2, min(n - 1, N))
         want[i] = a[i - 1] + a[i - 2] * np.float32(2) + a[1]
         np.testing.assert_array_equal(out.numpy(), want, f"{n}")
+
+
+def test_variables_that_would_be_outside(queue: fq.FusionQueue) -> None:
+    a = np.random.default_rng(1).integers(0, 99, N).astype(np.float32)
+    given = fq.Buffer(a)
+    for n in (N, 7, 1, 0):
+        out = fq.Buffer(np.zeros(N, "f4"))
+        queue.submit(through_variables, N, given, np.uint32(n), out).wait()
+        want = np.zeros(N, np.float32)
+        want[0] = np.float32(2**32 - 1)
+        i = np.arange(2, max(2, min(n - 1, N)))
+        want[i] = a[i - 1] + a[i - 2] * np.float32(2) + a[i + 1] * np.float32(4)
+        np.testing.assert_array_equal(out.numpy(), want, f"{n}")
+
+
+def test_quotients_and_remainders(queue: fq.FusionQueue) -> None:
+    a = np.random.default_rng(1).integers(0, 99, N).astype(np.float32)
+    given = fq.Buffer(a)
+    i = np.arange(N, dtype=np.int32)
+    for w in (1, 7, 64, 100, N, 2000, 0, -1, -7, -(2**31), 2**31 - 1):
+        out = fq.Buffer(np.zeros(N, "f4"))
+        queue.submit(divided, N, given, np.int32(w), out).wait()
+        with np.errstate(divide="ignore", over="ignore"):
+            y, x = i // np.int32(w), i % np.int32(w)
+            z = (x - y) // np.int32(w)
+        inside = a[i - 1] + y.astype("f4") * np.float32(3) + z.astype("f4")
+        want = np.where((x > 0) & (z < 5), inside, a[x & 255] + y.astype("f4"))
+        np.testing.assert_array_equal(out.numpy(), want, f"{w}")
+
+
+def test_values_of_arguments_beside_ids(queue: fq.FusionQueue) -> None:
+    a = np.random.default_rng(1).integers(0, 99, 512).astype(np.float32)
+    given = fq.Buffer(a)
+    i = np.arange(N, dtype=np.int32)
+    for n in (N, 7, 1, 0, -5, -(2**31), 2**31 - 1):
+        out = fq.Buffer(np.zeros(N, "f4"))
+        queue.submit(by_extents, N, given, np.int32(n), out).wait()
+        last = (np.array([n], np.int64) - 1).astype(np.int32)
+        at = np.where(i < last, i + 1, last)
+        np.testing.assert_array_equal(out.numpy(), a[at & 511] + at.astype("f4"), f"{n}")
 
 
 def test_ids_in_bytes(queue: fq.FusionQueue) -> None:

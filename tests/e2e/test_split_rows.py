@@ -152,8 +152,64 @@ def on_data(item: fq.Item, a: Array, b: Array) -> None:
     b[i, j] += 1
 
 
+@fq.kernel
+def period_added(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    n, m = a.shape
+    total = a[i, (j + (m - 2)) % m] * 3
+    for k in range(-1, 2):
+        for h in range(-1, 2):
+            total += a[(i + k + n) % n, (j + h + m) % m] * (5 * k + h)
+    b[i, j] = total
+
+
+@fq.kernel
+def left_out(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    total, count = a[i, j], np.int32(1)
+    for k in range(-1, 2):
+        for h in range(-1, 2):
+            y, x = i + k, j + h
+            if y < 0 or y >= a.shape[0] or x < 0 or x >= a.shape[1]:
+                continue
+            if a[y, x] < -90:
+                break
+            total += a[y, x] * (5 * k + h)
+            count += 1
+    b[i, j] = total * count
+
+
+@fq.kernel
+def narrow(item: fq.Item, a: Array, b: Array) -> None:
+    i = np.int32(item.get_id(0))
+    j = np.int32(item.get_id(1))
+    last = np.int32(a.shape[1]) - 1
+    factor = np.float32(3)
+    if j > 0:
+        left = j - 1
+    else:
+        left = np.int32(0)
+        factor = np.float32(4)
+    right = last if j >= last else j + 1
+    b[i, j] = a[i, left] * factor + a[i, right]
+
+
+@fq.kernel
+def either_side(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    last = a.shape[1] - 1
+    x = a[i, j] if j >= last else a[i, j + 1]
+    y = 1.0 if last < j + 2 else a[i, j + 2]
+    z = a[i, j - 1] if not j <= 0 else 2.0
+    b[i, j] = x + y * 3 + z * 5
+
+
 KERNELS = (
     with_else, beside_others, several, clamped, backwards, around, in_place, in_loops, on_data,
+    period_added, left_out, narrow, either_side,
 )  # fmt: skip
 
 
@@ -163,7 +219,8 @@ def test_rows_of_all_lengths(queue: fq.FusionQueue, kernel: Any) -> None:
     for shape in one_in(2, ROWS, first=KERNELS.index(kernel) % 2):
         report = run(queue, kernel, shape)
         # Which bounds rows of few elements have is known when they are built.
-        assert is_split(report) or (kernel is beside_others and shape[-1] <= SMALL_EXTENT)
+        known = kernel in (beside_others, left_out) and shape[-1] <= SMALL_EXTENT
+        assert is_split(report) or known, shape
 
 
 @fq.kernel
@@ -183,6 +240,21 @@ def test_guards_by_arguments_that_hold_nowhere_everywhere_and_in_between(
     for s in EXTREMES:
         for t in EXTREMES:
             assert is_split(run(queue, by_arguments, (77,), s, t))
+
+
+@fq.kernel
+def by_periods(item: fq.Item, a: Array, b: Array, s: np.int64, t: np.int64) -> None:
+    i = item.get_id(0)
+    x = (i - 1 + s) % s
+    y = (t + i + 3) % t
+    z = (s + (i - t)) % s
+    b[i] = a[x % 77] + a[y % 77] * 3 + (z % 1_000) * 5
+
+
+def test_periods_that_are_added_and_wrap_around(queue: fq.FusionQueue) -> None:
+    for s in EXTREMES:
+        for t in (*EXTREMES, 76, 77, 80):
+            run(queue, by_periods, (77,), s, t)
 
 
 @fq.kernel

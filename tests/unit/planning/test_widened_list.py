@@ -10,7 +10,7 @@ import pytest
 
 import fusionq as fq
 from fusionq.base.options import FusionOptions
-from fusionq.ir.nodes import Cast, Load, Param
+from fusionq.ir.nodes import Cast, Load, Param, Var
 from fusionq.ir.types import INT32
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import expressions, subexpressions
@@ -152,6 +152,20 @@ def unsigned_neighbours(item: fq.Item, x, out, n):
 
 
 @fq.kernel
+def unsigned_variables(item: fq.Item, x, out, n):
+    i = np.uint32(item.get_id(0))
+    left = i - np.uint32(1)
+    before = left - np.uint32(1)
+    out[i] = x[left] + x[before + np.uint32(1)]
+    changing = i - np.uint32(1)
+    for k in range(3):
+        out[i] += x[changing]
+        changing = np.uint32(k) - i
+    of_memory = np.uint32(out[i]) - i
+    out[i] += x[of_memory]
+
+
+@fq.kernel
 def unsigned_and_used(item: fq.Item, x, out):
     i = np.uint32(item.get_id(0))
     before = i - np.uint32(1)
@@ -180,6 +194,32 @@ def test_indices_that_are_outside_either_way_may_wrap_around():
     kernel = widened(from_behind, N, a, b)  # 2**32 and more are inside in 32 bits
     (load,) = (e for e in expressions(kernel.body) if isinstance(e, Load))
     assert isinstance(load.indices[0], Cast)
+
+
+def test_variables_that_are_set_once_may_wrap_around():
+    kernel = widened(unsigned_variables, N, a, b, np.uint32(N))
+    indices = [e.indices[0] for e in expressions(kernel.body) if isinstance(e, Load)]
+    of_x = [i for i in indices if isinstance(i, Cast)]
+    names = {v.name for i in of_x for v in subexpressions(i) if isinstance(v, Var)}
+    assert names == {"changing", "of_memory"} and len(of_x) == 2
+
+
+@fq.kernel
+def in_quotients(item: fq.Item, x, out, w):
+    i = np.int32(item.get_id(0))
+    y, z = i // w, (i - 5) % w
+    if z > 0:
+        out[i] = x[y] + x[z]
+
+
+def test_quotients_have_64_bits():
+    for w in (7, 100, 1 << 20, -3, 0):
+        assert not is_narrow_but_for(widened(in_quotients, N, a, b, np.int32(w)), "w")
+
+
+def is_narrow_but_for(kernel, name):
+    """Whether something of it but a parameter has 32 bits."""
+    return any(e.type == INT32 and e != Param(INT32, name) for e in expressions(kernel.body))
 
 
 @pytest.mark.parametrize(
