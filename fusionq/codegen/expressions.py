@@ -11,7 +11,7 @@ from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.eager_conditions import is_eager
 from fusionq.codegen.helpers import EXTREMA, Helpers, ring_type
 from fusionq.codegen.index_text import IndexText
-from fusionq.codegen.intervals import WITHIN_DOUBLE, Intervals
+from fusionq.codegen.intervals import DOUBLE_BITS, FLOAT_BITS, WITHIN_DOUBLE, Intervals
 from fusionq.codegen.names import Names
 from fusionq.codegen.precedence import (
     AND,
@@ -365,13 +365,22 @@ class ExpressionPrinter:
         op, type, divisor = expr.op, expr.type, expr.rhs
         shifts = isinstance(divisor, Const) and divisor.value in _POWERS_OF_2
         if type.is_integer and not shifts and not is_same_for_all(expr):
-            within_double = type.bits == 64 and self._is_within_double(expr.lhs)
-            name = self._helpers.division(op, type, within_double)
+            same = is_same_for_all(divisor)
+            name = self._helpers.division(op, type, self._bits_of(expr.lhs), same)
             if name is not None:
                 return Text(f"{name}({self.value(expr.lhs)}, {self.value(divisor)})", PRIMARY)
         if self._division_is_plain(expr):
             return self._plain(expr)
         return self._helper(op, type, expr.lhs, divisor)
+
+    def _bits_of(self, expr: Expr) -> int:
+        """Two to which power is more than ``expr`` in magnitude, of those that make a difference;
+        else as many as its type has."""
+        low, high = self._intervals.of(expr)
+        for bits in (FLOAT_BITS, DOUBLE_BITS):
+            if bits < expr.type.bits and -1 << bits < low and high < 1 << bits:
+                return bits
+        return expr.type.bits
 
     def _is_within_double(self, expr: Expr) -> bool:
         return within(self._intervals.of(expr), WITHIN_DOUBLE)

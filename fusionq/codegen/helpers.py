@@ -238,14 +238,18 @@ class Helpers(HelperFunctions):
         name = f"{PREFIX}neg_{suffix(type)}"
         return self._made(name, lambda: self._function(name, type, type, ("a",), body))
 
-    def division(self, operation: str, type: ScalarType, within_double: bool) -> str | None:
-        """The name of the function for ``floordiv`` or ``mod`` of integers, the first less than 2⁵¹
-        in magnitude if ``within_double``, where the dialect has one better than C's operators."""
+    def division(
+        self, operation: str, type: ScalarType, bits: int, same_divisor: bool
+    ) -> str | None:
+        """The name of the function for ``floordiv`` or ``mod`` of integers, the first less than two
+        to so many ``bits`` in magnitude and the second the ``same_divisor`` for all work-items,
+        where the dialect has one better than C's operators."""
         otherwise = _BODIES[type.kind][operation]
-        body = self._dialect.scalars.division(operation, type, within_double, otherwise)
+        body = self._dialect.scalars.division(operation, type, bits, same_divisor, otherwise)
         if body is None:
             return None
-        name = f"{PREFIX}{operation}_{_short(within_double)}{suffix(type)}"
+        short = _short(bits < type.bits) + ("same_" if same_divisor else "")
+        name = f"{PREFIX}{operation}_{short}{suffix(type)}"
         return self._made(name, lambda: self._function(name, type, type, ("a", "b"), body))
 
     def _function(

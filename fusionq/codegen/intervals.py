@@ -36,8 +36,12 @@ WORK_ITEMS = (0, 1 << 48)
 SUB_GROUPS = (0, 1 << 10)
 """Bounds of how many work-items a sub-group has."""
 
-WITHIN_DOUBLE = (-(1 << 51), (1 << 51) - 1)
-"""Integers with which arithmetic in float64 is exact."""
+FLOAT_BITS, DOUBLE_BITS = 22, 51
+"""Integers of less than two to so many in magnitude are those with which arithmetic in float32, and
+in float64, is exact."""
+
+WITHIN_DOUBLE = (-(1 << DOUBLE_BITS), (1 << DOUBLE_BITS) - 1)
+"""Those of float64."""
 
 MOST_BEYOND = 1 << 15
 """By how much the ids of work-items that fill up a work-group exceed a range, at most."""

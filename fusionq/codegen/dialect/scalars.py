@@ -141,11 +141,12 @@ class Scalars(Protocol):
         better than C's cast."""
 
     def division(
-        self, op: str, type: ScalarType, within_double: bool, otherwise: str
+        self, op: str, type: ScalarType, bits: int, same_divisor: bool, otherwise: str
     ) -> str | None:
         """The body of ``floordiv`` or ``mod`` of the integers ``a`` and ``b`` of ``type``, where
-        one is better than ``otherwise``, which is made of C's; ``within_double``: ``a`` is less
-        than 2⁵¹ in magnitude.  ``$T`` is their type, ``$U`` that of its wrapping arithmetic."""
+        one is better than ``otherwise``, which is made of C's; ``a`` is less than two to so many
+        ``bits`` in magnitude.  ``same_divisor``: ``b`` is the same for all work-items.  ``$T`` is
+        their type, ``$U`` that of its wrapping arithmetic."""
 
     def negation(self, type: ScalarType) -> str | None:
         """The body of the negation of ``a``, of a floating type, in kernels with barriers; None for
@@ -172,7 +173,7 @@ class OwnOperators:
         return None
 
     def division(
-        self, op: str, type: ScalarType, within_double: bool, otherwise: str
+        self, op: str, type: ScalarType, bits: int, same_divisor: bool, otherwise: str
     ) -> str | None:
         return None
 

@@ -147,9 +147,9 @@ class OpenCLScalars:
         return half_of_double() if (target, source) == (FLOAT16, FLOAT64) else None
 
     def division(
-        self, op: str, type: ScalarType, within_double: bool, otherwise: str
+        self, op: str, type: ScalarType, bits: int, same_divisor: bool, otherwise: str
     ) -> str | None:
-        return division(op, type, within_double, otherwise)
+        return division(op, type, bits, same_divisor, otherwise)
 
     def negation(self, type: ScalarType) -> str | None:
         # Intel's CPU compiler (runtime 2026.21.7) makes one value for a whole work-group of -x, x

@@ -16,6 +16,10 @@ floor as a / b: a quotient that is no integer is at least 1 / |b| from the next 
 a unit in the last place of a double of its size.  A double holds each integer below 2⁵³; added to
 1.5 · 2⁵², one below 2⁵¹ stands in the last bits.
 
+Where b is the same for all, (a + h) · (1 / b) has that floor, too, h being a half with b's sign:
+(a + h) / b is at least 1 / 2|b| from the next integer, and the product, which is rounded twice,
+less than that from it while |a| < 2⁵¹, in floats while |a| < 2²².
+
 In the bodies ``a`` and ``b`` are the operands, of type ``$T``; ``$U`` is the unsigned one of its
 wrapping arithmetic, ``$R`` the result's.  Devices without float64 keep C's operators.
 """
@@ -24,6 +28,7 @@ from __future__ import annotations
 
 from textwrap import dedent
 
+from fusionq.codegen.intervals import DOUBLE_BITS, FLOAT_BITS
 from fusionq.ir.types import ScalarType
 
 _OF_INTEGER = "(as_double((long)a + 0x4338000000000000L) - 6755399441055744.0)"
@@ -36,22 +41,37 @@ _DIVISION = {
 }
 
 
-def division(op: str, type: ScalarType, within_double: bool, otherwise: str) -> str | None:
+def division(
+    op: str, type: ScalarType, bits: int, same_divisor: bool, otherwise: str
+) -> str | None:
     """The body of ``floordiv`` or ``mod`` of integers, as NumPy defines them; ``otherwise`` without
-    float64.  ``within_double``: ``a`` is less than 2⁵¹ in magnitude; None for other integers of 64
-    bits."""
-    if type.bits == 64 and not within_double:
+    float64.  ``bits``: ``a`` is less than two to so many in magnitude; None where these are more
+    than a double has.  ``same_divisor``: ``b`` is the same for all work-items."""
+    if type.bits == 64 and bits > DOUBLE_BITS:
         return None
     divisor = "const $T divisor = b == 0 ? 1 : b;"
-    if type.bits <= 16:
-        quotient = "const int quotient = (int)floor((float)a / (float)divisor);"
-        return f"{divisor}\n{quotient}\n{_DIVISION[op]}"
+    if type.bits < 64 and bits <= FLOAT_BITS:
+        quotient = _floored("float", "f", "(float)a", "(float)divisor", type, same_divisor)
+        return f"{divisor}\n{quotient}\nconst int quotient = (int)whole;\n{_DIVISION[op]}"
     a, b = "(double)a", "(double)divisor"
     if type.bits == 64:
         a, b = _OF_INTEGER, _halves("divisor", type)
-    quotient = f"const double whole = floor({a} / {b});"
+    quotient = _floored("double", "", a, b, type, same_divisor)
     converted = f"const long quotient = {_TO_INTEGER.format(x='whole')};"
     return _with_float64(f"{divisor}\n{quotient}\n{converted}\n{_DIVISION[op]}", otherwise)
+
+
+def _floored(real: str, end: str, a: str, b: str, type: ScalarType, same_divisor: bool) -> str:
+    """``whole``, the floor of a / b; a division by what is the same for all is one product for each
+    work-item, since the other factor is computed once."""
+    if not same_divisor:
+        return f"const {real} whole = floor({a} / {b});"
+    half = f"0.5{end}"
+    if type.kind == "i":
+        half = f"(divisor < 0 ? -0.5{end} : 0.5{end})"
+    return f"""\
+const {real} inverse = 1.0{end} / ({b});
+const {real} whole = floor(({a} + {half}) * inverse);"""
 
 
 def float_of_integer(target: ScalarType, source: ScalarType, within_double: bool) -> str | None:

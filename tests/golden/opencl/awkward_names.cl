@@ -1,10 +1,11 @@
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #pragma OPENCL FP_CONTRACT OFF
 
-static inline long fq_floordiv_short_i64(long a, long b) {
+static inline long fq_floordiv_short_same_i64(long a, long b) {
     #if defined(cl_khr_fp64)
     const long divisor = b == 0 ? 1 : b;
-    const double whole = floor((as_double((long)a + 0x4338000000000000L) - 6755399441055744.0) / ((double)(int)(divisor >> 32) * 4294967296.0 + (double)(uint)divisor));
+    const double inverse = 1.0 / (((double)(int)(divisor >> 32) * 4294967296.0 + (double)(uint)divisor));
+    const double whole = floor(((as_double((long)a + 0x4338000000000000L) - 6755399441055744.0) + (divisor < 0 ? -0.5 : 0.5)) * inverse);
     const long quotient = as_long(whole + 6755399441055744.0) - 0x4338000000000000L;
     return b == 0 ? 0 : (long)quotient;
     #else
@@ -16,10 +17,11 @@ static inline long fq_floordiv_short_i64(long a, long b) {
     #endif
 }
 
-static inline long fq_mod_short_i64(long a, long b) {
+static inline long fq_mod_short_same_i64(long a, long b) {
     #if defined(cl_khr_fp64)
     const long divisor = b == 0 ? 1 : b;
-    const double whole = floor((as_double((long)a + 0x4338000000000000L) - 6755399441055744.0) / ((double)(int)(divisor >> 32) * 4294967296.0 + (double)(uint)divisor));
+    const double inverse = 1.0 / (((double)(int)(divisor >> 32) * 4294967296.0 + (double)(uint)divisor));
+    const double whole = floor(((as_double((long)a + 0x4338000000000000L) - 6755399441055744.0) + (divisor < 0 ? -0.5 : 0.5)) * inverse);
     const long quotient = as_long(whole + 6755399441055744.0) - 0x4338000000000000L;
     return (long)((ulong)a - (ulong)quotient * (ulong)divisor);
     #else
@@ -48,6 +50,6 @@ __kernel void v_float(
     __global half* v_local = (__global half*)local_address;
 
     const long i = (long)get_global_id(0);
-    const half v_exp = v_local[(fq_floordiv_short_i64(i, 3) * local_shape1 + fq_mod_short_i64(i, 3)) * local_shape2 + 1] + u03bc;
-    v_local[(fq_floordiv_short_i64(i, 3) * local_shape1 + fq_mod_short_i64(i, 3)) * local_shape2 + 1] = (half)exp((float)v_exp) / (half)v_half;
+    const half v_exp = v_local[(fq_floordiv_short_same_i64(i, 3) * local_shape1 + fq_mod_short_same_i64(i, 3)) * local_shape2 + 1] + u03bc;
+    v_local[(fq_floordiv_short_same_i64(i, 3) * local_shape1 + fq_mod_short_same_i64(i, 3)) * local_shape2 + 1] = (half)exp((float)v_exp) / (half)v_half;
 }
