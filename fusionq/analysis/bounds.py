@@ -58,12 +58,12 @@ def check_bounds(analysis: ListAnalysis) -> None:
         )
 
 
-def _elements(instances: isl.Set, indices: Sequence[isl.PwAff]) -> isl.Map:
+def touched(instances: isl.Set, indices: Sequence[isl.PwAff]) -> isl.Map:
     """The elements that ``instances`` touch."""
-    touched = isl.Map.from_domain(instances)
+    elements = isl.Map.from_domain(instances)
     for index in indices:
-        touched = touched.flat_range_product(isl.Map.from_pw_aff(index))
-    return touched
+        elements = elements.flat_range_product(isl.Map.from_pw_aff(index))
+    return elements
 
 
 def _outside(
@@ -73,7 +73,7 @@ def _outside(
     values."""
 
     def outside(params: isl.Set) -> isl.Map:
-        return _elements(instances.intersect_params(params), indices).subtract_range(box)
+        return touched(instances.intersect_params(params), indices).subtract_range(box)
 
     return outside
 

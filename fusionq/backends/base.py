@@ -300,6 +300,11 @@ class Backend(Protocol):
         launched here from now on; the event of that, None where it has them.  DeviceError as of
         ``allocate``."""
 
+    def unfilled(self, nbytes: int) -> tuple[Allocation, DeviceEvent | None]:
+        """New memory of any contents, which is for what is launched here from now on; the event
+        behind which others may use it, None where they may at once.  DeviceError as of
+        ``allocate``."""
+
     def trim(self) -> None:
         """Give back the memory that is kept for later allocations."""
 

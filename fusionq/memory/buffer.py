@@ -42,7 +42,8 @@ class Buffer:
     """An n-dimensional array that kernels read and write; n is 1 or more, zero extents allowed.
 
     ``Buffer(shape, dtype)``: ``shape`` is an int or a tuple.  Memory is allocated when it is
-    first needed, filled with zeros; a promoted buffer never needs it.
+    first needed, filled with zeros; a promoted buffer never needs it.  Where a launch fails that
+    was to be the first to use it, its contents are undefined.
 
     ``Buffer(array, dtype=None)``: a C-contiguous copy of ``array`` (NumPy's, anything with
     ``__array__``, ``__sycl_usm_array_interface__``, ``__cuda_array_interface__``, ``__dlpack__`` or

@@ -49,9 +49,9 @@ class HostBytes:
 class Storage:
     """``nbytes`` of memory with a ``token`` that is never used again.
 
-    The memory is allocated when first needed, filled with zeros, by the backend that needs it
-    first, and moves where another backend needs it that cannot reach it; or it is adopted from
-    another object and then there from the start, and stays there.
+    The memory is allocated when first needed, by the backend that needs it first, filled with zeros
+    unless all of it is overwritten then, and moves where another backend needs it that cannot reach
+    it; or it is adopted from another object and then there from the start, and stays there.
     ``last_event`` is that of the last launch that used it, on ``last_backend``.
     """
 
@@ -69,6 +69,7 @@ class Storage:
         "_usm_interface",
         "_watchers",
         "address",
+        "is_overwritten",
         "last_backend",
         "last_event",
         "nbytes",
@@ -82,6 +83,8 @@ class Storage:
         self.token = next(_tokens)
         self.nbytes = nbytes
         self.address: int | None = None
+        self.is_overwritten = False
+        """Whether what is launched next stores all of the memory, which it is allocated for."""
         self.owned = True
         self.writable = True
         """False for adopted memory that its owner declared read-only."""
@@ -156,7 +159,10 @@ class Storage:
             if self.address is not None:
                 return
             nbytes = max(self.nbytes, 1)
-            found = backend.filled(nbytes) if zeros else (backend.allocate(nbytes), None)
+            if self.is_overwritten and not zeros:
+                found = backend.unfilled(nbytes)
+            else:
+                found = backend.filled(nbytes) if zeros else (backend.allocate(nbytes), None)
             self._place(*found, backend)
             self._tell_watchers()
 
@@ -164,7 +170,7 @@ class Storage:
         """The address for kernels on ``backend``, to which the memory moves if it must;
         DeviceError if it is adopted, and ``backend`` cannot reach it."""
         if self.address is None:
-            self.allocate(backend)
+            self.allocate(backend, not self.is_overwritten)
         if backend is not self._reached_by and backend is not self._home:
             home = self._home
             if home is not None and home.memory_domain == backend.memory_domain:

@@ -18,6 +18,7 @@ from fusionq.base.options import FusionOptions
 from fusionq.memory.fusing_queues import QUEUES
 from fusionq.memory.storage import Storage
 from fusionq.submission.known import KnownSubmission
+from fusionq.submission.overwritten_memory import OverwrittenMemory
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import CallArguments, PreparedRun, RunChooser
 from fusionq.submission.same_sizes import Alike, ListKind
@@ -144,7 +145,8 @@ def launch_separate(launcher: QueueLauncher, pending: SubmissionList) -> list[De
     try:
         if pending.values and not separate.rebind(pending.values, pending.operands()):
             return events
-        separate.move(backend, pending.memory, kind.places, kind.addresses)
+        with OverwrittenMemory(pending.entries, pending.operands, pending.memory):
+            separate.move(backend, pending.memory, kind.places, kind.addresses)
         for held in others:
             held.last_backend = backend
             CHANGES.latest = object()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fusionq.analysis.item_space import local_range
 from fusionq.analysis.kernel_facts import KernelFacts, facts_of
@@ -50,6 +50,9 @@ from fusionq.submission.requirements import (
 )
 from fusionq.submission.run import CallArguments
 from fusionq.submission.value_checks import check_apart, check_bounds
+
+if TYPE_CHECKING:
+    from fusionq.analysis.stored_whole import WholeStores
 
 
 def admit(
@@ -170,6 +173,7 @@ def _entry(
         facts.bounds,
         check_again,
         checks=checked.passed,
+        whole_stores=checked.whole_stores,
         apart=facts.apart,
     )
     check_bounds(entry, entry.deferred.operands.values)
@@ -219,6 +223,7 @@ class _CheckedKernel:
 
     facts: KernelFacts
     passed: list[Validity]
+    whole_stores: list[WholeStores] = field(default_factory=list)
 
 
 _MOST_CHECKED = 4096

@@ -26,6 +26,7 @@ from fusionq.memory.storage import Storage
 from fusionq.submission.run import PreparedRun
 
 if TYPE_CHECKING:
+    from fusionq.analysis.stored_whole import WholeStores
     from fusionq.analysis.validity import Validity
 
 use_numbers = count()
@@ -75,7 +76,8 @@ class KnownSubmission:
     it runs outside fusion mode.
 
     ``check_again`` checks integers that it has not been seen with; raises as ``admit`` does.
-    ``checks``: for which integers no access is known to leave its array.  ``rests_on``: the
+    ``checks``: for which integers no access is known to leave its array.  ``whole_stores``: for
+    which sizes and integers it stores whole arrays, as far as asked.  ``rests_on``: the
     positions among the scalars of those integers.  ``passed``: values of them that passed.
     """
 
@@ -87,6 +89,7 @@ class KnownSubmission:
     plain: PreparedRun | None = None
     last_use: int = field(default=0)
     checks: list[Validity] = field(default_factory=list)
+    whole_stores: list[WholeStores] = field(default_factory=list)
     rests_on: tuple[int, ...] = ()
     passed: set[tuple[ScalarValue, ...]] = field(default_factory=set)
     is_kept: bool = False
@@ -162,6 +165,7 @@ class KnownSubmission:
         entry.deferred = DeferredSubmission(self.deferred.like, operands)
         entry.stores, entry.scalars, entry.bounds = self.stores, self.scalars, self.bounds
         entry.check_again, entry.checks = self.check_again, self.checks
+        entry.whole_stores = self.whole_stores
         return entry
 
     def passes(self, operands: Operands) -> bool:

@@ -18,6 +18,7 @@ from fusionq.base.options import UNFUSED, FusionOptions
 from fusionq.memory.foreign_array import byte_bounds
 from fusionq.memory.storage import Storage
 from fusionq.submission.known import KnownSubmission
+from fusionq.submission.overwritten_memory import OverwrittenMemory
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun, RunChooser
 from fusionq.submission.separate_launches import SeparateLaunches
@@ -69,7 +70,8 @@ class RunsBySizes:
         next is asked for."""
         kind = pending.kind = kind_of(backend, pending)
         try:
-            return self._run_of(kind, backend, pending, options, prepare, is_kept)
+            with OverwrittenMemory(pending.entries, pending.operands, pending.memory):
+                return self._run_of(kind, backend, pending, options, prepare, is_kept)
         finally:
             if pending.alike is None:  # else it is to run by what all of its kind have
                 pending.kind = None
@@ -85,6 +87,10 @@ class RunsBySizes:
         """What ``run_for`` gives for a submission by itself which nobody keeps, where there is a
         run for its kind; None where there is none, or more is to be asked.  ``sized`` stands for
         those of its sizes; the arrays are at ``places`` and kept by ``memory``."""
+        def submissions() -> list[Operands]:
+            own = sized.deferred.operands
+            return [Operands(own.form, own.range, places, values)]
+
         try:
             found = sharing(backend, places, memory)
             if found is None:
@@ -93,14 +99,10 @@ class RunsBySizes:
             run = self._runs.get((UNFUSED, (shared, sized)))
             if run is None or run.is_trial:
                 return None
-            run.move(backend, memory, places, addresses)
+            with OverwrittenMemory((sized,), submissions, memory):
+                run.move(backend, memory, places, addresses)
         except DeviceError:  # of which preparing says more
             return None
-
-        def submissions() -> list[Operands]:
-            own = sized.deferred.operands
-            return [Operands(own.form, own.range, places, values)]
-
         return run if not values or run.rebind(values, submissions) else None
 
     def _run_of(

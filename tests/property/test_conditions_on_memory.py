@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fusionq as fq
+from tests.poisoned import poisoned
 from tests.property.launches import Array
 from tests.property.memory_conditions import MemoryConditions, memory_conditions
 from tests.property.running import assert_identical, examples, needs_device
@@ -22,18 +23,22 @@ STRATEGIES = st.sampled_from(("unfused", "fused", "overlap", "megakernel"))
 @examples(30)
 @given(LISTS, STRATEGIES)
 def test_conditions_on_neighbours(kernels: list[MemoryConditions], strategy: fq.Strategy) -> None:
-    expected = run(kernels, "reference", "unfused")
+    expected = run(kernels, "reference", "unfused", is_new=False)
     assert_identical(run(kernels, None, "unfused"), expected)
     assert_identical(run(kernels, None, strategy), expected)
 
 
 def run(
-    kernels: list[MemoryConditions], target: str | None, strategy: fq.Strategy
+    kernels: list[MemoryConditions], target: str | None, strategy: fq.Strategy, is_new: bool = True
 ) -> list[Array]:
-    """All outputs, of launches that go along rows wherever they can."""
+    """All outputs, of launches that go along rows wherever they can; ``is_new``: into memory that
+    has zeros only where somebody might read them."""
     made = [defined(kernel.text) for kernel in kernels]
-    outputs = [fq.Buffer(np.zeros(kernel.shape, np.int32)) for kernel in kernels]
-    with fq.FusionQueue(target) as queue:
+    outputs = [
+        fq.Buffer(kernel.shape, np.int32) if is_new else fq.Buffer(np.zeros(kernel.shape, np.int32))
+        for kernel in kernels
+    ]
+    with fq.FusionQueue(target) as queue, poisoned(queue):
         backend = queue._state.launcher.backend
         costs = replace(backend.target.costs, split_saved_seconds=0.0)
         backend.target = replace(

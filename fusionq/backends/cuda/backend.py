@@ -122,6 +122,14 @@ class CudaBackend:
             stream.keep(event.number, contents)
         return memory, event
 
+    def unfilled(self, nbytes: int) -> tuple[CudaAllocation, CudaEvent | None]:
+        """Of memory that launches here may still use, if there is some."""
+        stream = self._stream
+        memory = None if stream.is_captured else stream.freed.take(nbytes)
+        if memory is None:
+            return self.allocate(nbytes), None
+        return memory, CudaEvent(stream, stream.launched("what used the memory before"), None)
+
     def trim(self) -> None:
         """Give back the small blocks that are kept for later allocations; the driver keeps memory,
         too."""

@@ -101,6 +101,10 @@ class ReferenceBackend:
         """Has its contents at once."""
         return filled_now(self.allocate(nbytes), contents)
 
+    def unfilled(self, nbytes: int) -> tuple[Allocation, None]:
+        """Others may use it at once, too."""
+        return self.allocate(nbytes), None
+
     def trim(self) -> None:
         """No memory is kept."""
 

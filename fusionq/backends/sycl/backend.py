@@ -86,6 +86,10 @@ class SyclBackend:
         """Has its contents at once."""
         return filled_now(self.allocate(nbytes), contents)
 
+    def unfilled(self, nbytes: int) -> tuple[Allocation, None]:
+        """Others may use it at once, too."""
+        return self.allocate(nbytes), None
+
     def trim(self) -> None:
         """Give back the memory that is kept for later allocations."""
         self._pool.clear()

@@ -22,12 +22,12 @@ HUGE_PAGE = 2 << 20
 
 _HUGE_FROM = 4 << 20
 
-LARGEST_KEPT = 64 << 20
+LARGEST_KEPT = 256 << 20
 """Bytes of the largest allocation that is kept for later ones: new memory is mapped and zeroed page
 by page where it is first touched, which takes up to 20 times as long as to overwrite it."""
-MOST_KEPT = 256 << 20
+MOST_KEPT = 1 << 30
 """What one queue keeps at most."""
-KEPT_PART = 64
+KEPT_PART = 16
 """The same, as a part of the device's memory: one byte of so many."""
 
 
