@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fusionq.backends.registry import backend_for
-from fusionq.base.target import BuildCosts
+from fusionq.base.costs import BuildCosts
 from fusionq.benchmarks.build_samples import BuildSample, measured_samples
 from fusionq.benchmarks.corpus.program import HALVES
 from fusionq.cache.serialise import decode, encode

@@ -25,7 +25,8 @@ from rich.console import Console
 from rich.table import Table
 
 from fusionq.backends.registry import backend_for
-from fusionq.base.target import Costs, Target
+from fusionq.base.costs import Costs
+from fusionq.base.target import Target
 from fusionq.benchmarks.corpus.program import HALVES
 from fusionq.benchmarks.cost_samples import ROUNDS, Sample, from_json, measured_samples, to_json
 from fusionq.cache.serialise import decode, encode

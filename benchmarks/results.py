@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 import fusionq
-from fusionq.base.target import DeviceInfo
+from fusionq.base.device_info import DeviceInfo
 from fusionq.benchmarks.baselines.c_openmp import LIMITS
 from fusionq.benchmarks.baselines.opencl import HAND_FUSED
 from fusionq.benchmarks.timing import Timing

@@ -12,7 +12,9 @@ from dataclasses import fields
 from pathlib import Path
 
 from fusionq.base.assumptions import ASSUMED
-from fusionq.base.target import BuildCosts, CodeLimits, Costs, Target, Weights
+from fusionq.base.code_limits import CodeLimits
+from fusionq.base.costs import BuildCosts, Costs, Weights
+from fusionq.base.target import Target
 
 PAGE = Path(__file__).with_name("target.md")
 START = "<!-- The table is made by docs/make_target.py. -->\n"

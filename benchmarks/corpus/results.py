@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from statistics import geometric_mean, median
 from typing import Any
 
-from fusionq.base.target import DeviceInfo
+from fusionq.base.device_info import DeviceInfo
 from fusionq.benchmarks.corpus.program import Half, Size, WorkingSet
 from fusionq.benchmarks.results import VariantResult, machine
 from fusionq.benchmarks.timing import Timing

@@ -8,8 +8,9 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from fusionq.base.device_info import DeviceInfo
 from fusionq.base.frozen import dataclass
-from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape, Target
+from fusionq.base.target import FloatMode, LaunchShape, Target
 from fusionq.codegen.device_source import DeviceSource
 from fusionq.ir.nodes import Kernel
 

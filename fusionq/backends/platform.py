@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from fusionq.backends.base import Backend, DeviceEvent
+from fusionq.base.device_info import DeviceInfo
 from fusionq.base.frozen import dataclass
-from fusionq.base.target import DeviceInfo
 
 
 def _no(target: object) -> bool:

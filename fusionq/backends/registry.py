@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.backends.platform import Platform
+from fusionq.base.device_info import DeviceInfo
 from fusionq.base.entry_points import names, registered
 from fusionq.base.errors import ArgumentError, DeviceError
-from fusionq.base.target import DeviceInfo
 
 _DEFAULT = "sycl"
 """The platform of a queue without a target, and of texts that name none: SYCL's filter strings."""

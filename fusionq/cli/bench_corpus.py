@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from fusionq.base.target import DeviceInfo
+from fusionq.base.device_info import DeviceInfo
 from fusionq.benchmarks.busy import busy
 from fusionq.benchmarks.case import Unavailable
 from fusionq.benchmarks.corpus.plot import save_plot

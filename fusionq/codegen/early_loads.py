@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
-from fusionq.base.target import CODE_LIMITS
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.codegen.loads_ahead import TURN, loads_in_each_iteration
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.ir.nodes import (

@@ -19,8 +19,8 @@ from dataclasses import field, replace
 from functools import cached_property
 from typing import NamedTuple
 
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.frozen import dataclass
-from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.eager_conditions import may_be_speculated
 from fusionq.codegen.if_conversion import as_choice, as_choices, loads_in
 from fusionq.codegen.scoping import Body, flatten_blocks, read_unassigned

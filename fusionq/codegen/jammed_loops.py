@@ -26,8 +26,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.frozen import dataclass
-from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.interior import MOST_NODES, nodes_of
 from fusionq.codegen.item_steps import FAR, ItemSteps
 from fusionq.codegen.scoping import Body, mentioned

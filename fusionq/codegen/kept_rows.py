@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from fusionq.base.target import CODE_LIMITS
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.codegen.kept_loops import PLACE, KeptLoops, KeptRow, kept_loops, row_form
 from fusionq.codegen.loads_ahead import FULL, TURN, loads_in_each_iteration
 from fusionq.codegen.scoping import Body

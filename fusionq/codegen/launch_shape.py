@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from math import prod
 
-from fusionq.base.target import CODE_LIMITS, LaunchShape, Target
+from fusionq.base.code_limits import CODE_LIMITS
+from fusionq.base.target import LaunchShape, Target
 
 
 def launch_shape(

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass, field, replace
 
-from fusionq.base.target import CODE_LIMITS
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.codegen.scoping import Body
 from fusionq.ir.int64_operations import int64
 from fusionq.ir.nodes import (

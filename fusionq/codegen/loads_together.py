@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from fusionq.base.target import CODE_LIMITS
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.loads_ahead import TURN, is_rest, loads_in_each_iteration
 from fusionq.codegen.scoping import Body, flatten_blocks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from fusionq.base.target import CODE_LIMITS
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.ir.nodes import Kernel, Persistent, StageCode
 from fusionq.ir.walk import is_work_group_function, local_memories, takes_work_groups
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from fusionq.base.target import CODE_LIMITS
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.codegen.scoping import Body
 from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import (

@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.frozen import dataclass
-from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.interior import Interior, interior_of
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.ir.conjunctions import conjunction

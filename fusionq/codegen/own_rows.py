@@ -21,8 +21,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.frozen import dataclass
-from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.interior import MOST_NODES, nodes_of
 from fusionq.codegen.item_steps import FAR, ItemSteps
 from fusionq.codegen.jammed_loops import JammedLoops, is_jammable, jammed, temporaries

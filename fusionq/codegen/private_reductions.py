@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.frozen import dataclass
-from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.scoping import Body
 from fusionq.ir.array_reductions import ReductionOp, array_reductions
 from fusionq.ir.nodes import (

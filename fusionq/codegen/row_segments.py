@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.frozen import dataclass
-from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.interior import MOST_NODES, Interior, interior_of
 from fusionq.codegen.scoping import Body
 from fusionq.ir.conjunctions import conjuncts

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.frozen import dataclass
-from fusionq.base.target import CODE_LIMITS, Target
+from fusionq.base.target import Target
 from fusionq.codegen.device_source import ExtentArgument, Pointer, Stride
 from fusionq.codegen.kernel_body import StatementLines
 from fusionq.codegen.neighbours import (

@@ -28,9 +28,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.frozen import dataclass
 from fusionq.base.identity_cache import cached_by_identity
-from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.scoping import Body
 from fusionq.ir.functions import FLOAT_FUNCTIONS
 from fusionq.ir.nodes import (

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from math import prod
 
-from fusionq.base.target import CODE_LIMITS, Target
+from fusionq.base.code_limits import CODE_LIMITS
+from fusionq.base.target import Target
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.group_conditions import skipped_outside
 from fusionq.codegen.group_statements import GroupLanes

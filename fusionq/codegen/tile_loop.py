@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 
-from fusionq.base.target import CODE_LIMITS
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.codegen.queue_words import QueueWords
 
 

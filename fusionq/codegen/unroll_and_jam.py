@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.frozen import dataclass
-from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.scoping import Body
 from fusionq.ir.nodes import (
     ArrayDecl,

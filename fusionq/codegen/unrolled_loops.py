@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from fusionq.base.target import CODE_LIMITS
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.codegen.scoping import Body
 from fusionq.ir.nodes import ArrayParam, Assign, Const, For, Kernel, Load, Store
 from fusionq.ir.walk import expressions, statements

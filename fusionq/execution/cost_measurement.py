@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from fusionq.backends.base import Allocation, ArrayBinding, Backend, Binding, PreparedLaunch
-from fusionq.base.target import Costs, LaunchShape
+from fusionq.base.costs import Costs
+from fusionq.base.target import LaunchShape
 from fusionq.ir.nodes import (
     ArrayParam,
     Binary,

@@ -7,7 +7,8 @@ import time
 from dataclasses import replace
 
 from fusionq.backends.base import Backend
-from fusionq.base.target import Costs, Target
+from fusionq.base.costs import Costs
+from fusionq.base.target import Target
 from fusionq.cache.disk import disk_store
 from fusionq.cache.keys import digest
 from fusionq.cache.serialise import MalformedData, decode, encode

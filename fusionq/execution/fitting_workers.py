@@ -7,8 +7,9 @@ from dataclasses import replace
 from functools import lru_cache
 
 from fusionq.backends.base import Backend, Binding
+from fusionq.base.costs import Costs
 from fusionq.base.identity_cache import cached_by_identity
-from fusionq.base.target import Costs, Target
+from fusionq.base.target import Target
 from fusionq.execution.device_costs import known_costs
 from fusionq.ir.nodes import Kernel
 from fusionq.megakernel.launch import ChosenWorkers

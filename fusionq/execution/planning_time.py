@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.base.config import planning_seconds
+from fusionq.base.costs import Costs
 from fusionq.base.phases import add_seconds
-from fusionq.base.target import Costs
 
 if TYPE_CHECKING:
     from fusionq.planning.plan import Plan

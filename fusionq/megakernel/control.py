@@ -18,8 +18,9 @@ import numpy.typing as npt
 from fusionq.backends.base import Allocation, Backend, DeviceEvent
 from fusionq.backends.interruptible import keep_until_run
 from fusionq.backends.wrapped_event import WrappedEvent
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.errors import MegakernelStalled
-from fusionq.base.target import CODE_LIMITS, Target
+from fusionq.base.target import Target
 from fusionq.codegen import queue_layout as q
 from fusionq.megakernel.counters import completions, producer_of
 from fusionq.megakernel.schedule import Schedule

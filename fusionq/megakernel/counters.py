@@ -7,8 +7,8 @@ from math import gcd, prod
 
 import numpy as np
 
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.frozen import dataclass
-from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen import queue_layout as q
 from fusionq.megakernel.tiles import TileBox, TiledStage
 

@@ -23,8 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.frozen import dataclass
-from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.interior import nodes_of
 from fusionq.codegen.own_rows import is_plain, own_rows
 from fusionq.codegen.scoping import Body, flatten_blocks

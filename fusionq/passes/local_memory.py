@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from fusionq.base.device_info import DeviceInfo
 from fusionq.base.identity_cache import cached_by_identity
-from fusionq.base.target import DeviceInfo
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.walk import combines_floats, has_ordered_functions, local_bytes
 from fusionq.passes.group_functions import lower_group_functions, sub_group_of

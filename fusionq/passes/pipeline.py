@@ -11,7 +11,7 @@ from fusionq.analysis.footprint import Footprint
 from fusionq.analysis.item_space import ItemSpace
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.base.config import debug_level
-from fusionq.base.target import DeviceInfo
+from fusionq.base.device_info import DeviceInfo
 from fusionq.ir.nodes import Barrier, Kernel
 from fusionq.ir.printer import print_kernel
 from fusionq.ir.verifier import verify

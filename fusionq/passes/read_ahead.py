@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.frozen import dataclass
-from fusionq.base.target import CODE_LIMITS
 from fusionq.ir.index_sums import index_sum
 from fusionq.ir.nodes import (
     ArrayParam,

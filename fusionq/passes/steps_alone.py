@@ -23,7 +23,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import prod
 
-from fusionq.base.target import CODE_LIMITS, DeviceInfo
+from fusionq.base.code_limits import CODE_LIMITS
+from fusionq.base.device_info import DeviceInfo
 from fusionq.ir.conjunctions import conjunction, conjuncts
 from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.functions import DEVICE_FUNCTIONS, FLOAT_FUNCTIONS

@@ -1,7 +1,7 @@
 """How long the device's compiler takes for a kernel: a model of what it works on.
 
 The seconds are a sum over what the kernel's text has, each with what one of them costs
-(``base.target.BuildCosts``).  A persistent kernel has its protocol once, and of its stages the text
+(``base.costs.BuildCosts``).  A persistent kernel has its protocol once, and of its stages the text
 of each body, twice where the inside of a tile has code of its own, and once more where ids are
 divided; each closed form of a wait; and
 the arguments that stages with one body find in a table.
@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from math import comb
 
+from fusionq.base.costs import BuildCosts
 from fusionq.base.frozen import dataclass
-from fusionq.base.target import BuildCosts
 from fusionq.codegen.interchange import interchanged, order_of
 from fusionq.codegen.interior import parted, whole_rows
 from fusionq.codegen.private_reductions import private_reductions, with_reductions

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.submission import Submission
-from fusionq.base.target import CODE_LIMITS, Target
+from fusionq.base.code_limits import CODE_LIMITS
+from fusionq.base.target import Target
 from fusionq.codegen.carried_values import with_carried_values
 from fusionq.codegen.loads_together import has_loads_together
 from fusionq.codegen.scoping import flatten_blocks

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusionq.base.target import Target, Weights
+from fusionq.base.costs import Weights
+from fusionq.base.target import Target
 from fusionq.ir.functions import FLOAT_FUNCTIONS
 from fusionq.ir.nodes import (
     ArrayParam,

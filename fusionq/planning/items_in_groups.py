@@ -18,10 +18,11 @@ from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.analysis.validity import ScalarPlace
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.frozen import dataclass
 from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
-from fusionq.base.target import CODE_LIMITS, Target
+from fusionq.base.target import Target
 from fusionq.codegen.kept_loops import arrays_over_rows
 from fusionq.codegen.scoping import flatten_blocks
 from fusionq.ir.walk import loaded_arrays, written_arrays

@@ -8,7 +8,8 @@ from operator import itemgetter
 
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.submission import Submission
-from fusionq.base.target import CODE_LIMITS, Target
+from fusionq.base.code_limits import CODE_LIMITS
+from fusionq.base.target import Target
 from fusionq.ir.nodes import Extent, For, Kernel
 from fusionq.ir.walk import is_persistent, subexpressions
 from fusionq.language.ranges import Range

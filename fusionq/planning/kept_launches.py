@@ -8,7 +8,8 @@ from math import prod
 
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.submission import Submission
-from fusionq.base.target import CODE_LIMITS, Target
+from fusionq.base.code_limits import CODE_LIMITS
+from fusionq.base.target import Target
 from fusionq.codegen.kept_loops import KeptLoops, kept_loops
 from fusionq.codegen.scoping import flatten_blocks
 from fusionq.ir.nodes import Extent, Kernel

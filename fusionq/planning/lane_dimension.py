@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from fusionq.base.target import CODE_LIMITS, Target, Weights
+from fusionq.base.code_limits import CODE_LIMITS
+from fusionq.base.costs import Weights
+from fusionq.base.target import Target
 from fusionq.codegen.interchange import LEAST
 from fusionq.ir.functions import FLOAT_FUNCTIONS
 from fusionq.ir.nodes import (

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.submission import Submission
-from fusionq.base.target import CODE_LIMITS, Target
+from fusionq.base.code_limits import CODE_LIMITS
+from fusionq.base.target import Target
 from fusionq.ir.nodes import Const, For
 from fusionq.passes.jam_items import items_of_own_rows
 from fusionq.planning.by_kernel import ByKernel

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fusionq.analysis.submission import Submission
-from fusionq.base.target import CODE_LIMITS, Target
+from fusionq.base.code_limits import CODE_LIMITS
+from fusionq.base.target import Target
 from fusionq.codegen.loads_together import row_loops
 from fusionq.planning.by_kernel import ByKernel
 from fusionq.planning.jammed_launches import is_plain

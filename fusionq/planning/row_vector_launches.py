@@ -8,7 +8,8 @@ from functools import partial
 
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.submission import Submission
-from fusionq.base.target import CODE_LIMITS, Target
+from fusionq.base.code_limits import CODE_LIMITS
+from fusionq.base.target import Target
 from fusionq.codegen.along_rows import Rows, jammed_rows, rows_of
 from fusionq.codegen.jammed_loops import JammedLoops
 from fusionq.ir.nodes import For, Kernel

@@ -22,10 +22,11 @@ from fusionq.analysis.proof import in_steps
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.work_groups import largest_extents
+from fusionq.base.device_info import private_items
 from fusionq.base.frozen import dataclass
 from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.steps import Steps
-from fusionq.base.target import Target, private_items
+from fusionq.base.target import Target
 from fusionq.ir.nodes import Kernel
 from fusionq.passes.guard import unguardable
 from fusionq.planning.crossing import Asked, group_sizes, is_multiple, key_of, proved_sizes

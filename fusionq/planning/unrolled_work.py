@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.frozen import dataclass
-from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.loads_together import has_groups
 from fusionq.codegen.unrolled_loops import is_over_memory, most_unrolled
 from fusionq.ir.functions import FLOAT_FUNCTIONS

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fusionq.analysis.submission import Submission
-from fusionq.base.target import DeviceInfo
+from fusionq.base.device_info import DeviceInfo
 from fusionq.ir.nodes import Const, Expr, Kernel, Record, Stmt
 from fusionq.ir.types import INT64
 from fusionq.planning.plan import Plan, StagePlan

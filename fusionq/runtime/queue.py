@@ -14,6 +14,7 @@ import numpy as np
 from fusionq.analysis.submission import ScalarValue
 from fusionq.base.call_site import located, user_span
 from fusionq.base.config import keeps_apart
+from fusionq.base.device_info import DeviceInfo
 from fusionq.base.errors import ArgumentError, DeviceError, FusionStateError
 from fusionq.base.not_copied import NotCopied
 from fusionq.base.options import (
@@ -24,7 +25,6 @@ from fusionq.base.options import (
     check_names,
     options_from,
 )
-from fusionq.base.target import DeviceInfo
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.buffer import Buffer
 from fusionq.memory.fusing_queues import (

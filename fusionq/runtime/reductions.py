@@ -15,10 +15,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fusionq.base.call_site import located, user_span
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.dtypes import is_bfloat16
 from fusionq.base.errors import ArgumentError, DeviceError, FusionStateError
 from fusionq.base.frozen import dataclass
-from fusionq.base.target import CODE_LIMITS
 from fusionq.frontend.dialect import counterpart
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.language.ranges import NdRange, Range, as_range

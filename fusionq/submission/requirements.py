@@ -18,8 +18,8 @@ from fusionq.analysis.submission import (
     parameter_of,
 )
 from fusionq.backends.base import Backend
+from fusionq.base.device_info import DeviceInfo, private_items
 from fusionq.base.errors import ArgumentError
-from fusionq.base.target import DeviceInfo, private_items
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.accessor import AccessorArgument

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.base.target import CODE_LIMITS
+from fusionq.base.code_limits import CODE_LIMITS
 
 AT_ONCE = CODE_LIMITS.few_times_together * CODE_LIMITS.iterations_together
 LENGTHS = (0, 1, AT_ONCE - 1, AT_ONCE, AT_ONCE + 1, 3 * AT_ONCE, 5 * AT_ONCE + 11, 4099)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fusionq as fq
-from fusionq.base.target import CODE_LIMITS
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.ir.verifier import verify
 from fusionq.kernels.library import Array
 from fusionq.planning import own_row_launches

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.base.target import Costs
+from fusionq.base.costs import Costs
 from fusionq.execution import fitting_workers
 from fusionq.megakernel.launch import PersistentLaunch
 from fusionq.megakernel.schedule import Schedule

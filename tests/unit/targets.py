@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fusionq.backends.reference.backend import REFERENCE_DEVICE
-from fusionq.base.target import DeviceInfo, Target, target_of
+from fusionq.base.device_info import DeviceInfo
+from fusionq.base.target import Target, target_of
 
 REFERENCE = target_of(REFERENCE_DEVICE)
 

@@ -19,15 +19,9 @@ from fusionq.backends.sycl import caches
 from fusionq.backends.sycl.caches import cache_sizes, last_level_bytes
 from fusionq.base import version
 from fusionq.base.assumptions import ASSUMED
-from fusionq.base.target import (
-    BuildCosts,
-    CodeLimits,
-    Costs,
-    LaunchShape,
-    Target,
-    Weights,
-    target_of,
-)
+from fusionq.base.code_limits import CodeLimits
+from fusionq.base.costs import BuildCosts, Costs, Weights
+from fusionq.base.target import LaunchShape, Target, target_of
 from fusionq.cache.disk import disk_store
 from fusionq.cache.keys import code_version
 from fusionq.execution import cost_measurement, device_costs

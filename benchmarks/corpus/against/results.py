@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from statistics import geometric_mean
 from typing import Any
 
-from fusionq.base.target import DeviceInfo
+from fusionq.base.device_info import DeviceInfo
 from fusionq.benchmarks.corpus.results import Extreme, FormResult
 from fusionq.benchmarks.gpu import GRAPH
 from fusionq.benchmarks.results import machine

@@ -26,9 +26,10 @@ from fusionq.backends.cuda.repeated import RepeatedLaunches
 from fusionq.backends.cuda.runtime import checked, load_driver
 from fusionq.backends.cuda.streams import stream_of
 from fusionq.backends.new_memory import filled_now
+from fusionq.base.device_info import DeviceInfo
 from fusionq.base.errors import DeviceError
 from fusionq.base.interned import interned_by_identity
-from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape
+from fusionq.base.target import FloatMode, LaunchShape
 from fusionq.ir.functions import DEVICE_FUNCTIONS
 from fusionq.ir.nodes import Kernel
 

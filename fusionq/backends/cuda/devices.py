@@ -9,8 +9,10 @@ from typing import Any, Protocol
 from weakref import WeakSet
 
 from fusionq.backends.cuda.runtime import checked, load_driver
+from fusionq.base.code_limits import CODE_LIMITS
+from fusionq.base.device_info import DeviceInfo
 from fusionq.base.errors import DeviceError
-from fusionq.base.target import CODE_LIMITS, DeviceInfo, Target, target_of
+from fusionq.base.target import Target, target_of
 
 WARP = 32
 """Threads of a warp, on every GPU so far."""

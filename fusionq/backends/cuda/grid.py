@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 from math import prod
 
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.errors import DeviceError
 from fusionq.base.frozen import dataclass
-from fusionq.base.target import CODE_LIMITS, LaunchShape
+from fusionq.base.target import LaunchShape
 
 LARGEST = (2**31 - 1, 65535, 65535)
 """Blocks of a grid in x, y and z (CUDA C++ Programming Guide 13, Compute Capabilities)."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from fusionq.backends.base import Backend
 from fusionq.backends.cuda.streams import is_stream
 from fusionq.backends.platform import Platform
+from fusionq.base.device_info import DeviceInfo
 from fusionq.base.errors import DeviceError
-from fusionq.base.target import DeviceInfo
 
 
 def _open(target: object, profiling: bool) -> Backend:

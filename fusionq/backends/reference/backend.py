@@ -30,10 +30,11 @@ from fusionq.backends.reference.persistent import (
     build_persistent,
 )
 from fusionq.base.articles import with_article
+from fusionq.base.device_info import DeviceInfo
 from fusionq.base.errors import DeviceError
 from fusionq.base.frozen import dataclass
 from fusionq.base.interned import interned_by_identity
-from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape, target_of
+from fusionq.base.target import FloatMode, LaunchShape, target_of
 from fusionq.ir.nodes import Kernel, Persistent
 from fusionq.ir.printer import print_kernel
 from fusionq.ir.verifier import verify

@@ -27,8 +27,9 @@ from fusionq.backends.sycl.program import SyclProgram, build, build_together, ke
 from fusionq.backends.sycl.queue_pool import PooledQueue
 from fusionq.backends.sycl.runtime import takes_structures
 from fusionq.backends.sycl.usm import SyclAllocation, allocate, check_adopted, new_pool
+from fusionq.base.device_info import DeviceInfo
 from fusionq.base.interned import interned, interned_by_identity
-from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape
+from fusionq.base.target import FloatMode, LaunchShape
 from fusionq.ir.functions import DEVICE_FUNCTIONS
 from fusionq.ir.nodes import Kernel
 

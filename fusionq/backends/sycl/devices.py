@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 from fusionq.backends.sycl.caches import cache_sizes
 from fusionq.backends.sycl.runtime import load_dpctl, missing_parts
+from fusionq.base.device_info import DeviceInfo
 from fusionq.base.errors import ArgumentError, DeviceError
-from fusionq.base.target import DeviceInfo, Target, target_of
+from fusionq.base.target import Target, target_of
 
 
 def opencl_devices() -> list[Any]:

@@ -7,8 +7,8 @@ from fusionq.backends.sycl.backend import SyclBackend
 from fusionq.backends.sycl.devices import device_info, opencl_devices
 from fusionq.backends.sycl.launch import SyclEvent
 from fusionq.backends.sycl.runtime import load_dpctl
+from fusionq.base.device_info import DeviceInfo
 from fusionq.base.errors import DeviceError
-from fusionq.base.target import DeviceInfo
 
 
 def _devices() -> list[DeviceInfo]:

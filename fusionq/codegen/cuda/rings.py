@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from string import Template
 
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.frozen import dataclass
-from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.streamed_loops import TOGETHER
 
 _RINGS = """\

@@ -7,7 +7,8 @@ static shared memory.
 
 from __future__ import annotations
 
-from fusionq.base.target import CODE_LIMITS, Target
+from fusionq.base.code_limits import CODE_LIMITS
+from fusionq.base.target import Target
 from fusionq.codegen.cuda.rings import CudaRings
 from fusionq.codegen.local_places import worker_bytes
 from fusionq.codegen.stage_tables import operands_of, table_words, words_before_waits

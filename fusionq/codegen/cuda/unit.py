@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fusionq.base.target import CODE_LIMITS, FloatMode
+from fusionq.base.code_limits import CODE_LIMITS
+from fusionq.base.target import FloatMode
 from fusionq.codegen.cuda.half import HALF
 from fusionq.codegen.cuda.items import CLOCK
 from fusionq.codegen.cuda.reserved import RESERVED

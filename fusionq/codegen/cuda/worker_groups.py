@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from string import Template
 
-from fusionq.base.target import CODE_LIMITS
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.codegen.cuda.groups import CudaGroups, combination, combined_name
 from fusionq.codegen.cuda.scalars import TYPE_NAMES, CudaScalars
 from fusionq.codegen.dialect import Define

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fusionq.base.target import CODE_LIMITS, Target
+from fusionq.base.code_limits import CODE_LIMITS
+from fusionq.base.target import Target
 from fusionq.codegen.cuda.atomics import SCOPES
 from fusionq.codegen.cuda.rings import CudaRings
 from fusionq.codegen.cuda.shared_memory import (

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.base.target import DeviceInfo
+from fusionq.base.device_info import DeviceInfo
 from fusionq.cache.disk import disk_store
 from fusionq.cache.keys import code_version
 from tests.unit.cache.conftest import forget

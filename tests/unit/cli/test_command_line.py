@@ -14,7 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 import fusionq as fq
-from fusionq.base.target import DeviceInfo
+from fusionq.base.device_info import DeviceInfo
 from fusionq.benchmarks import planning
 from fusionq.benchmarks.planning_lists import FAMILIES
 from fusionq.cli import devices

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.base.target import CODE_LIMITS
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.codegen.interior import parted
 from fusionq.codegen.jammed_loops import JammedLoops, jammed_loops
 from fusionq.codegen.row_segments import row_segments

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.options import FusionOptions
-from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.kept_loops import KeptLoops, kept_loops
 from fusionq.codegen.kept_rows import with_kept_rows
 from fusionq.codegen.scoping import flatten_blocks

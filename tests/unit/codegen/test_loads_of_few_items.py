@@ -9,7 +9,8 @@ import pytest
 
 import fusionq as fq
 from fusionq.backends.reference import ReferenceBackend
-from fusionq.base.target import CODE_LIMITS, LaunchShape
+from fusionq.base.code_limits import CODE_LIMITS
+from fusionq.base.target import LaunchShape
 from fusionq.codegen.cuda import CUDA_CPP
 from fusionq.codegen.kernel_source import generate
 from fusionq.codegen.loads_together import (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.base.target import CODE_LIMITS
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.codegen.item_steps import FAR, ItemSteps
 from fusionq.codegen.own_rows import OwnRows, own_rows
 from fusionq.codegen.scoping import flatten_blocks

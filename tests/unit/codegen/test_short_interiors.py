@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.base.target import CODE_LIMITS
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.codegen.interior import interior_of
 from fusionq.ir.nodes import Binary, Const, If
 from fusionq.ir.walk import expressions, statements

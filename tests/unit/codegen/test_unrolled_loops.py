@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.base.target import CODE_LIMITS
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.codegen.unrolled_loops import most_unrolled
 from fusionq.ir.nodes import For
 from fusionq.ir.walk import expressions, statements

@@ -16,7 +16,8 @@ from fusionq.backends.cuda.compiler import Resources
 from fusionq.backends.cuda.program import cubin_of, generated
 from fusionq.backends.reference.backend import ReferenceBackend
 from fusionq.backends.reference.launch import ReferenceProgram
-from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape, target_of
+from fusionq.base.device_info import DeviceInfo
+from fusionq.base.target import FloatMode, LaunchShape, target_of
 from fusionq.codegen.device_source import DeviceSource
 from fusionq.ir.nodes import Kernel
 from tests.property.programs import Program, View

@@ -8,8 +8,8 @@ import pytest
 
 import fusionq as fq
 from fusionq.backends.cuda.program import cubin_of, generated
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.options import FusionOptions
-from fusionq.base.target import CODE_LIMITS
 from fusionq.planning.plan import Plan
 from fusionq.planning.planner import make_plan
 from tests.unit.cuda.compile_only import ARCHITECTURES, TARGET

@@ -13,7 +13,7 @@ from hypothesis import given
 
 import fusionq as fq
 from fusionq.backends.cuda.program import cubin_of, generated
-from fusionq.base.target import CODE_LIMITS
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.codegen.cuda.shared_memory import LARGEST_STATIC, pooled_bytes
 from fusionq.codegen.cuda.workers import LARGE_TABLES
 from fusionq.ir.nodes import Kernel, Persistent

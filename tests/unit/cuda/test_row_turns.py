@@ -11,8 +11,9 @@ import pytest
 import fusionq as fq
 from fusionq.backends.cuda.program import cubin_of, generated
 from fusionq.backends.reference import ReferenceBackend
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.options import FusionOptions
-from fusionq.base.target import CODE_LIMITS, LaunchShape
+from fusionq.base.target import LaunchShape
 from fusionq.codegen.loads_together import with_loads_together
 from fusionq.codegen.scoping import flatten_blocks
 from fusionq.ir.nodes import Kernel

@@ -14,8 +14,9 @@ import pytest
 import fusionq as fq
 from fusionq.backends.cuda.program import cubin_of, generated
 from fusionq.backends.reference import ReferenceBackend
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.errors import DeviceError
-from fusionq.base.target import CODE_LIMITS, LaunchShape
+from fusionq.base.target import LaunchShape
 from fusionq.codegen import queue_layout as q
 from fusionq.codegen.cuda.shared_memory import rings_of
 from fusionq.codegen.stage_tables import operands_of, table_words, words_before_waits

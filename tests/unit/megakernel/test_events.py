@@ -12,8 +12,8 @@ import pytest
 import fusionq as fq
 from fusionq.backends import registry
 from fusionq.backends.reference.backend import ReferenceBackend
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.errors import MegakernelStalled
-from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen import queue_layout as q
 from fusionq.megakernel import control
 from fusionq.megakernel.control import PersistentEvent

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from fusionq.base.target import CODE_LIMITS
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.codegen import queue_layout as q
 from fusionq.megakernel.schedule import Schedule, make_schedule
 from fusionq.megakernel.tiling import Tiling

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import fusionq as fq
+from fusionq.base.device_info import DeviceInfo
 from fusionq.base.options import FusionOptions
-from fusionq.base.target import DeviceInfo, target_of
+from fusionq.base.target import target_of
 from fusionq.ir.printer import print_kernel
 from fusionq.planning.planner import make_plan
 from tests.unit.lists import Flagged, submissions
