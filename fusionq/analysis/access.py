@@ -16,6 +16,7 @@ from typing import Literal, TypeVar
 import islpy as isl
 
 from fusionq.analysis.affine import Affine, AffineReader, Truth, Value, is_short, isl_val
+from fusionq.analysis.isl_operations import OuterTooHard, TooManyOperations, answered
 from fusionq.analysis.kernel_accesses import (
     Access,
     BindingLoop,
@@ -24,7 +25,6 @@ from fusionq.analysis.kernel_accesses import (
     Meeting,
     item_dims,
 )
-from fusionq.analysis.proof import OuterTooHard, TooManyOperations, answered
 from fusionq.analysis.symbols import Symbols
 from fusionq.base.frozen import dataclass
 from fusionq.base.span import Span

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import islpy as isl
 
+from fusionq.analysis.isl_operations import TooManyOperations
 from fusionq.analysis.kernel_accesses import BindingLoop
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import TooManyOperations
 from fusionq.base.errors import ArgumentError
 
 

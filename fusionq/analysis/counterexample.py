@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import islpy as isl
 
+from fusionq.analysis.isl_operations import TooManyOperations, answered
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import TooManyOperations, answered
 
 Relation = TypeVar("Relation", isl.Set, isl.Map)
 

@@ -15,11 +15,11 @@ from typing import Literal, cast
 
 import islpy as isl
 
+from fusionq.analysis.isl_operations import TooManyOperations, answered
 from fusionq.analysis.item_relations import between_different, same_group, to_space
 from fusionq.analysis.item_space import common_space
 from fusionq.analysis.kernel_accesses import Access
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.scope import DependenceKind, Scope
 from fusionq.base.frozen import dataclass
 from fusionq.base.span import Span

@@ -10,8 +10,8 @@ from functools import partial
 
 import islpy as isl
 
+from fusionq.analysis.isl_operations import TooManyOperations, found_within
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import TooManyOperations, found_within
 
 OPERATIONS = 8_000
 """isl operations that a box may take."""

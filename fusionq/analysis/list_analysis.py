@@ -10,10 +10,11 @@ import islpy as isl
 
 from fusionq.analysis.access import read_accesses
 from fusionq.analysis.aliasing import Place, ViewPlace, places
+from fusionq.analysis.isl_operations import TooManyOperations, answered
 from fusionq.analysis.isl_texts import map_of, set_of
 from fusionq.analysis.item_space import global_range, local_range
 from fusionq.analysis.kernel_accesses import Access, KernelAccesses, KernelShape
-from fusionq.analysis.proof import Proofs, TooManyOperations, answered
+from fusionq.analysis.proof import Proofs
 from fusionq.analysis.readings import Answer, Readings
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
 from fusionq.analysis.symbol_sources import SymbolSources, symbol_sources

@@ -27,6 +27,7 @@ from fusionq.analysis.dependence import (
     dependences_between,
 )
 from fusionq.analysis.element_boxes import Box, element_boxes, may_hold
+from fusionq.analysis.isl_operations import in_steps, nothing_left, stop_if_late
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.live_accesses import (
     LiveAccesses,
@@ -41,7 +42,6 @@ from fusionq.analysis.overwritten import (
     overwritten_by_these,
     writes_within,
 )
-from fusionq.analysis.proof import in_steps, nothing_left, stop_if_late
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.scope import DependenceKind
 from fusionq.base.steps import Steps

@@ -21,10 +21,10 @@ from fusionq.analysis.footprint import (
     unfit_for_promotion,
     union,
 )
+from fusionq.analysis.isl_operations import TooManyOperations, answered
 from fusionq.analysis.item_space import Mode
 from fusionq.analysis.kernel_accesses import item_dims
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import TooManyOperations, answered
 
 
 def local_footprint(

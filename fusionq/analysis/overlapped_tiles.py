@@ -26,8 +26,8 @@ from fusionq.analysis.footprint import (
     item_elements,
     union,
 )
+from fusionq.analysis.isl_operations import TooManyOperations, answered
 from fusionq.analysis.list_analysis import ListAnalysis, bounds_box
-from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.base.frozen import dataclass
 
 

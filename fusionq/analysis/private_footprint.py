@@ -22,9 +22,9 @@ from fusionq.analysis.footprint import (
     unfit_for_promotion,
     union,
 )
+from fusionq.analysis.isl_operations import TooManyOperations, answered
 from fusionq.analysis.item_space import Mode
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.ir.nodes import Atomic
 
 UNCOVERED = "is not certain to be preceded by a write of the same element in the same work-item"

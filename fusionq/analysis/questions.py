@@ -16,16 +16,16 @@ from itertools import chain
 from typing import Any, TypeVar, cast
 
 from fusionq.analysis.aliasing import Place
-from fusionq.analysis.item_space import global_range
-from fusionq.analysis.list_analysis import KernelsRead, ListAnalysis, analyse, places_of
-from fusionq.analysis.list_validity import ListValidity
-from fusionq.analysis.proof import (
+from fusionq.analysis.isl_operations import (
     ASKED,
     LOOKED_UP,
     count_operations,
     inside_answer,
     stop_if_late,
 )
+from fusionq.analysis.item_space import global_range
+from fusionq.analysis.list_analysis import KernelsRead, ListAnalysis, analyse, places_of
+from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.readings import Readings
 from fusionq.analysis.serving import LARGEST, NumberPlace, Serving
 from fusionq.analysis.shared_memory import Memory, SharedMemory

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 import islpy as isl
 
 from fusionq.analysis.footprint import Use, are_few, hull, item_elements, union
+from fusionq.analysis.isl_operations import TooManyOperations, answered
 from fusionq.analysis.isl_texts import set_of
 from fusionq.analysis.list_analysis import ListAnalysis, bounds_box
 from fusionq.analysis.private_footprint import UNCOVERED, private_footprint
-from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.submission import ArrayArgument
 from fusionq.base.frozen import dataclass
 from fusionq.ir.nodes import Atomic

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import islpy as isl
 
+from fusionq.analysis.isl_operations import TooManyOperations, found_within
 from fusionq.analysis.list_analysis import kernel_shape
-from fusionq.analysis.proof import TooManyOperations, found_within
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.symbols import Symbols
 from fusionq.base.frozen import dataclass

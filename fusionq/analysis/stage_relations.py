@@ -8,19 +8,18 @@ from itertools import chain
 
 import islpy as isl
 
+from fusionq.analysis.isl_operations import (
+    OPERATIONS_FOR_OTHERS,
+    TooManyOperations,
+    answered,
+    found_within,
+)
 from fusionq.analysis.isl_texts import map_of, set_of
 from fusionq.analysis.item_relations import same_group, to_space
 from fusionq.analysis.item_space import Mode, global_range, whole_range
 from fusionq.analysis.kernel_accesses import Access, item_dims
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import (
-    OPERATIONS_FOR_OTHERS,
-    Proofs,
-    TooManyOperations,
-    answered,
-    found_within,
-    symbols_of,
-)
+from fusionq.analysis.proof import Proofs, symbols_of
 from fusionq.analysis.scalar_cells import cell_of
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.symbols import Symbols

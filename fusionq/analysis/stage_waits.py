@@ -8,15 +8,15 @@ from typing import Any, TypeVar
 import islpy as isl
 
 from fusionq.analysis.dependence import PairScope
-from fusionq.analysis.list_analysis import ListAnalysis, kernel_shape
-from fusionq.analysis.proof import (
+from fusionq.analysis.isl_operations import (
     LOOKED_UP,
     OPERATIONS_FOR_OTHERS,
     TooManyOperations,
     count_operations,
     found_within,
-    symbols_of,
 )
+from fusionq.analysis.list_analysis import ListAnalysis, kernel_shape
+from fusionq.analysis.proof import symbols_of
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.relation_boxes import RelationBoxes, may_follow, relation_boxes
 from fusionq.analysis.scalar_cells import cell_of

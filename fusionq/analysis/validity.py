@@ -163,7 +163,8 @@ def validity_of(
 def _text(analysis: ListAnalysis, values: isl.Set) -> tuple[str | None, frozenset[str]]:
     """A parameter set as a Python expression, None where that is too hard, and its symbols."""
     from fusionq.analysis.condition import python_condition
-    from fusionq.analysis.proof import TooManyOperations, answered, symbols_of
+    from fusionq.analysis.isl_operations import TooManyOperations, answered
+    from fusionq.analysis.proof import symbols_of
 
     known = analysis.readings.texts.get(id(values))
     if known is None:

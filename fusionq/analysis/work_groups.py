@@ -10,10 +10,11 @@ from math import lcm, prod
 
 import islpy as isl
 
+from fusionq.analysis.isl_operations import PlanTooHard, TooManyOperations, answered
 from fusionq.analysis.item_relations import same_group, to_space
 from fusionq.analysis.item_space import ItemSpace, Mode, whole_range
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import PlanTooHard, TooManyOperations, answered, symbols_of
+from fusionq.analysis.proof import symbols_of
 from fusionq.analysis.submission import Submission
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import Target

@@ -17,8 +17,8 @@ from typing import TypeVar
 
 import islpy as isl
 
+from fusionq.analysis.isl_operations import TooManyOperations, answered
 from fusionq.analysis.isl_texts import map_of, set_of
-from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.stage_relations import Relation
 from fusionq.ir.nodes import Binary, Call, Const, Expr, ItemQuery
 from fusionq.ir.types import INT64

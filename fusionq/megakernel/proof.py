@@ -15,8 +15,14 @@ from typing import Literal
 
 import islpy as isl
 
+from fusionq.analysis.isl_operations import (
+    TOO_HARD,
+    PlanTooHard,
+    TooManyOperations,
+    answered,
+    in_steps,
+)
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import TOO_HARD, PlanTooHard, TooManyOperations, answered, in_steps
 from fusionq.analysis.stage_relations import Relation, StageItems, tile_context
 from fusionq.analysis.stage_waits import StageRelations
 from fusionq.base.frozen import dataclass

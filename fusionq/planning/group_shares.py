@@ -9,8 +9,8 @@ from functools import partial
 from math import prod
 
 from fusionq.analysis.group_items import are_items_of_groups, are_rows_of_groups
+from fusionq.analysis.isl_operations import in_steps
 from fusionq.analysis.item_space import global_range, local_range
-from fusionq.analysis.proof import in_steps
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.row_items import are_rows
 from fusionq.analysis.submission import Submission

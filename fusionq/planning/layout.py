@@ -8,7 +8,7 @@ from itertools import chain
 from types import MappingProxyType
 
 from fusionq.analysis.dependence import PairScope
-from fusionq.analysis.proof import in_steps
+from fusionq.analysis.isl_operations import in_steps
 from fusionq.analysis.questions import Questions
 from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusionq.analysis.dependence import PairScope
+from fusionq.analysis.isl_operations import PlanTooHard
 from fusionq.analysis.list_dependences import direct_dependences
-from fusionq.analysis.proof import PlanTooHard
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.validity import largest_extent, size_order
 from fusionq.base.steps import Steps

@@ -14,11 +14,11 @@ from math import prod
 from fusionq.analysis.aliasing import overlaps_itself
 from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.footprint import Footprint
+from fusionq.analysis.isl_operations import in_steps
 from fusionq.analysis.item_space import global_range, largest, local_range
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.live_accesses import accessed
 from fusionq.analysis.overlapped_tiles import Boxes, advance_of, overlapped_boxes, tile_box
-from fusionq.analysis.proof import in_steps
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument
 from fusionq.base.frozen import dataclass

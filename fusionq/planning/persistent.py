@@ -8,8 +8,8 @@ from functools import partial
 from math import prod
 
 from fusionq.analysis.dependence import PairScope
+from fusionq.analysis.isl_operations import in_steps, nothing_left
 from fusionq.analysis.item_space import global_range, largest
-from fusionq.analysis.proof import in_steps, nothing_left
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.stage_relations import stage_items, tile_context
 from fusionq.analysis.stage_waits import StageRelations

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from fusionq.analysis.dependence import PairScope
+from fusionq.analysis.isl_operations import in_steps
 from fusionq.analysis.item_space import global_range
-from fusionq.analysis.proof import in_steps
 from fusionq.analysis.questions import Questions
 from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusionq.analysis.dependence import PairScope
-from fusionq.analysis.proof import PlanTooHard
+from fusionq.analysis.isl_operations import PlanTooHard
 from fusionq.analysis.questions import Questions
 from fusionq.base.steps import Steps
 from fusionq.planning.fallbacks import unjoined

@@ -8,15 +8,15 @@ from math import inf
 from time import perf_counter
 
 from fusionq.analysis.dependence import PairScope
-from fusionq.analysis.list_analysis import analyse
-from fusionq.analysis.list_dependences import direct_dependences
-from fusionq.analysis.proof import (
+from fusionq.analysis.isl_operations import (
     ISL_LOCK,
     PlanOperations,
     keeping_back,
     operations_to_wait_for,
     plan_operations,
 )
+from fusionq.analysis.list_analysis import analyse
+from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.small_extents import sources_of_small_extents
 from fusionq.analysis.submission import ArrayArgument, Submission

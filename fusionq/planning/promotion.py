@@ -9,12 +9,12 @@ from math import prod
 from typing import Literal
 
 from fusionq.analysis.footprint import Footprint, Use
+from fusionq.analysis.isl_operations import in_steps
 from fusionq.analysis.item_space import Mode
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.live_accesses import accessed
 from fusionq.analysis.local_footprint import local_footprint
 from fusionq.analysis.private_footprint import private_footprint
-from fusionq.analysis.proof import in_steps
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, Promotion
 from fusionq.analysis.work_groups import largest_extents

@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
+from fusionq.analysis.isl_operations import count_operations
 from fusionq.analysis.item_space import Mode, global_range, largest, whole_range
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import count_operations
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.stored_by_one import is_stored_by_one
 from fusionq.analysis.submission import ArrayArgument

@@ -9,6 +9,7 @@ from functools import partial
 from math import prod
 
 from fusionq.analysis.dependence import PairScope, inside_groups
+from fusionq.analysis.isl_operations import in_steps
 from fusionq.analysis.item_space import (
     ItemSpace,
     common_space,
@@ -18,7 +19,6 @@ from fusionq.analysis.item_space import (
     local_range,
     share_items,
 )
-from fusionq.analysis.proof import in_steps
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.work_groups import largest_extents

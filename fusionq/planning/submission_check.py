@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from fusionq.analysis.binding_loops import check_binding_loops
 from fusionq.analysis.bounds import check_bounds
 from fusionq.analysis.convergence import check_convergence
+from fusionq.analysis.isl_operations import CHECK_LOST, ISL_LOCK, PlanOperations, plan_operations
 from fusionq.analysis.list_analysis import KernelsRead, analyse
-from fusionq.analysis.proof import CHECK_LOST, ISL_LOCK, PlanOperations, plan_operations
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.validity import Validity, validity_of
 from fusionq.planning.flags import check_flags

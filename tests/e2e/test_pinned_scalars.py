@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.analysis import proof
+from fusionq.analysis import isl_operations
 from tests.e2e.tuned_lists import forget
 from tests.in_turn import is_whole
 
@@ -18,7 +18,7 @@ N = 128
 def hard(request, monkeypatch):
     """For which scalars a proof holds is too hard to say of those that take long, or of all."""
     if request.param == "all":
-        monkeypatch.setattr(proof, "OPERATIONS_FOR_OTHERS", 1)
+        monkeypatch.setattr(isl_operations, "OPERATIONS_FOR_OTHERS", 1)
 
 
 @fq.kernel

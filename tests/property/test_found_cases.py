@@ -46,7 +46,7 @@ def every_second_from_the_end(item: fq.Item, a):  # type: ignore[no-untyped-def]
 
 
 def test_the_analysis_gives_up_on_questions_that_take_hours() -> None:
-    """isl split a set of sizes into hundreds of pieces (``analysis.proof.OPERATIONS``)."""
+    """isl split a set of sizes into hundreds of pieces (``analysis.isl_operations.OPERATIONS``)."""
     with fq.FusionQueue("reference") as queue:
         a = fq.Buffer(np.array([5, 6, 7], np.int16))
         with fq.fusion(queue):

@@ -12,7 +12,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 import fusionq as fq
-from fusionq.analysis import proof
+from fusionq.analysis import isl_operations
 from fusionq.base.options import Barriers, Promote, Strategy, checked_options
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.ir.types import INT64
@@ -37,7 +37,7 @@ PROMOTE: tuple[Promote, ...] = ("flagged", "internal", "none")
     st.sampled_from(STRATEGIES),
     st.sampled_from(BARRIERS),
     st.sampled_from(PROMOTE),
-    st.sampled_from((1, proof.OPERATIONS_FOR_OTHERS)),
+    st.sampled_from((1, isl_operations.OPERATIONS_FOR_OTHERS)),
 )
 def test_each_variation_agrees_with_its_unfused_run(
     variations: tuple[Program, ...],
@@ -50,7 +50,7 @@ def test_each_variation_agrees_with_its_unfused_run(
     options = checked_options(strategy=strategy, barriers=barriers, promote=promote)
     known: dict[int, KernelFunction] = {}
     with pytest.MonkeyPatch.context() as patch, fq.FusionQueue("reference") as queue:
-        patch.setattr(proof, "OPERATIONS_FOR_OTHERS", operations_for_others)
+        patch.setattr(isl_operations, "OPERATIONS_FOR_OTHERS", operations_for_others)
         for program in (*variations, variations[0]):
             _, f = fused(queue, program, unfused(program, "reference"), options, known)
             event(f"{f.report.strategy}, plan: {f.report.cache}")

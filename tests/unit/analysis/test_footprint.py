@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.analysis import proof
+from fusionq.analysis import isl_operations
 from fusionq.analysis.footprint import Footprint, bounding_box, item_elements
+from fusionq.analysis.isl_operations import TOO_HARD
 from fusionq.analysis.item_space import ItemSpace, common_space
 from fusionq.analysis.list_analysis import ListAnalysis, analyse
 from fusionq.analysis.local_footprint import local_footprint
 from fusionq.analysis.private_footprint import private_footprint
-from fusionq.analysis.proof import TOO_HARD
 from fusionq.language.ranges import NdRange
 from tests.unit.lists import root, submissions
 
@@ -380,7 +380,7 @@ def test_what_is_too_hard_is_refused(monkeypatch):
     calls = (copy, N, vector(), t), (copy, N, t, vector())
     analysis = analyse(submissions(*calls))
     uses = uses_of(analysis, t)
-    monkeypatch.setattr(proof, "OPERATIONS", 1)
+    monkeypatch.setattr(isl_operations, "OPERATIONS", 1)
     assert private_footprint(analysis, uses, "ids", ENOUGH) == TOO_HARD
     assert local_footprint(analysis, uses, "ids", (8,)) == TOO_HARD
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.analysis import proof
+from fusionq.analysis import isl_operations
 from fusionq.analysis.affine import MOST_QUOTIENTS
+from fusionq.analysis.isl_operations import PlanOperations, limited_operations, plan_operations
 from fusionq.analysis.list_analysis import analyse
-from fusionq.analysis.proof import PlanOperations, limited_operations, plan_operations
 from fusionq.planning.submission_check import check_submission
 from tests.unit.lists import submissions
 from tests.unit.tables import defined
@@ -58,7 +58,7 @@ def test_reading_takes_a_bounded_number_of_operations(
 ) -> None:
     """All of them are a question's, which ends, and in proportion to the length of the chain; no
     time passes."""
-    monkeypatch.setattr(proof, "clock", lambda: 0.0)
+    monkeypatch.setattr(isl_operations, "clock", lambda: 0.0)
     taken = []
     for steps in (2, 24, 48):
         operations = PlanOperations()
@@ -66,7 +66,7 @@ def test_reading_takes_a_bounded_number_of_operations(
             indices(CHAINS[name](steps), "read")
         taken.append(operations.allowed - operations.left)
     assert taken[0] < 100_000
-    assert taken[1] < 100 * proof.OPERATIONS
+    assert taken[1] < 100 * isl_operations.OPERATIONS
     assert taken[2] < 3 * taken[1]
 
 

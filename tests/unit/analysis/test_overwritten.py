@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import fusionq as fq
-from fusionq.analysis import proof
+from fusionq.analysis import isl_operations
 from fusionq.analysis.list_analysis import analyse
 from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.overwritten import is_overwritten, writes_within
@@ -133,7 +133,7 @@ def test_an_index_that_is_not_known_stays_in_its_view():
 
 
 def test_what_takes_too_long_to_decide_is_not_overwritten(monkeypatch):
-    monkeypatch.setattr(proof, "OPERATIONS", 1)
+    monkeypatch.setattr(isl_operations, "OPERATIONS", 1)
     a, b, c = vectors(3)
     assert overwritten((copy, N, a, b), (copy, N, c, b)) == set()
 

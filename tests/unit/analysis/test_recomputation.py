@@ -9,8 +9,8 @@ import pytest
 
 import fusionq as fq
 from fusionq.analysis import footprint, recomputation
+from fusionq.analysis.isl_operations import TooManyOperations
 from fusionq.analysis.list_analysis import ListAnalysis, analyse
-from fusionq.analysis.proof import TooManyOperations
 from fusionq.analysis.recomputation import halo_of, reaches, replaces, writer_of
 from fusionq.analysis.validity import validity_of
 from tests.unit.lists import submissions

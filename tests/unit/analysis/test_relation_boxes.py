@@ -7,7 +7,7 @@ import random
 import islpy as isl
 import pytest
 
-from fusionq.analysis.proof import PlanOperations, plan_operations
+from fusionq.analysis.isl_operations import PlanOperations, plan_operations
 from fusionq.analysis.relation_boxes import RelationBoxes, may_follow, relation_boxes
 
 NOTHING = RelationBoxes((), ())

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.analysis import list_dependences, proof
+from fusionq.analysis import isl_operations, list_dependences
+from fusionq.analysis.isl_operations import plan_operations
 from fusionq.analysis.list_dependences import direct_dependences
-from fusionq.analysis.proof import Proofs, plan_operations
+from fusionq.analysis.proof import Proofs
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.scalar_cells import cell_of, cell_outside
 from fusionq.analysis.stage_relations import stage_items
@@ -126,7 +127,7 @@ def hard_where(monkeypatch, is_hard):
     def conditions(proofs: Proofs, values: isl.Set, inside: bool) -> list[tuple[isl.Set, bool]]:
         if is_hard(values):
             with suppress(isl.Error):
-                isl_work = proof.OPERATIONS_FOR_OTHERS + 1
+                isl_work = isl_operations.OPERATIONS_FOR_OTHERS + 1
                 for _ in range(isl_work):
                     isl.Val.zero(isl.DEFAULT_CONTEXT)
         return original(proofs, values, inside)
@@ -170,7 +171,7 @@ def test_pairs_of_steps_that_are_too_hard_for_all_serve_others_as_far_apart(monk
 
 def test_what_is_too_hard_in_the_cell_too_is_proved_for_todays(monkeypatch):
     hard_where(monkeypatch, lambda values: values.involves_dims(isl.dim_type.param, 2, 1))
-    monkeypatch.setattr(proof, "OPERATIONS", 10 * proof.OPERATIONS_FOR_OTHERS)
+    monkeypatch.setattr(isl_operations, "OPERATIONS", 10 * isl_operations.OPERATIONS_FOR_OTHERS)
     proofs = Proofs(symbols_of(10, 1, 7))
     with plan_operations():
         assert proofs.is_empty(SOME)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.analysis import proof
+from fusionq.analysis import isl_operations
 from fusionq.analysis.list_analysis import analyse
 from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.proof import Proofs
@@ -150,7 +150,7 @@ def test_what_takes_too_long_to_decide_waits_for_all(monkeypatch):
     a, b, c = vectors(3)
     analysis = analyse(submissions((copy, N, a, b), (copy, 5, b, c)))
     assert analysis.accesses
-    monkeypatch.setattr(proof, "OPERATIONS", 1)
+    monkeypatch.setattr(isl_operations, "OPERATIONS", 1)
     found = relation_between(analysis, stage(0), stage(1, extents=(5,)))
     assert not found.exact
     assert same(analysis, found.items, f"{{ [i] -> [j] : 0 <= i < 5 and 0 <= j < {N} }}")
@@ -172,7 +172,7 @@ def test_what_takes_too_long_to_decide_is_not_implied(monkeypatch):
     proofs = analyse(submissions((copy, N, *vectors(2)))).proofs
     same_item = isl.Map("[n0] -> { [i] -> [i] : 0 <= i < n0 }")
     assert is_implied(proofs, same_item, [(same_item, same_item)])
-    monkeypatch.setattr(proof, "OPERATIONS", 1)
+    monkeypatch.setattr(isl_operations, "OPERATIONS", 1)
     assert not is_implied(proofs, same_item, [(same_item, same_item)])
 
 
@@ -286,13 +286,13 @@ def test_known_answers_count_towards_the_bound_of_planning():
     """Of a long list there are very many triples of stages, and most answers are known."""
     a, b = vectors(2)
     calls = [(copy, N, a, b) if k % 2 else (copy, N, b, a) for k in range(12)]
-    with proof.plan_operations() as plan:
+    with isl_operations.plan_operations() as plan:
         found = relations(*calls)
         first, spent = [found.waits(k) for k in range(12)], plan.allowed - plan.left
         again = StageRelations(found.questions, found.stages, [()] * 12)
         left = plan.left
         covered = [again.covered(k, [k + 1], k + 2) for k in range(10)]
-        assert left - plan.left >= 10 * 4 * proof.LOOKED_UP
+        assert left - plan.left >= 10 * 4 * isl_operations.LOOKED_UP
         assert left - plan.left < spent
     assert covered == [k + 1 in first[k + 2] and k not in first[k + 2] for k in range(10)]
 

@@ -10,8 +10,8 @@ import pytest
 
 import fusionq as fq
 from fusionq.analysis import condition
+from fusionq.analysis.isl_operations import TooManyOperations
 from fusionq.analysis.list_analysis import analyse
-from fusionq.analysis.proof import TooManyOperations
 from fusionq.analysis.symbols import LEAST_BOUND
 from fusionq.analysis.validity import (
     Condition,

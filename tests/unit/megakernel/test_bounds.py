@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusionq.analysis.proof import TooManyOperations
+from fusionq.analysis.isl_operations import TooManyOperations
 from fusionq.analysis.stage_relations import Relation
 from fusionq.ir.nodes import Expr, Param, Var
 from fusionq.ir.types import INT64

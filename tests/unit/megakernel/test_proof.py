@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fusionq as fq
-from fusionq.analysis.proof import TOO_HARD, PlanTooHard, TooManyOperations, answered
+from fusionq.analysis.isl_operations import TOO_HARD, PlanTooHard, TooManyOperations, answered
 from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
 from fusionq.ir.nodes import (

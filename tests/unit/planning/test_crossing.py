@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.analysis import proof
+from fusionq.analysis import isl_operations, proof
 from fusionq.analysis.item_space import ItemSpace
 from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.proof import Proofs
@@ -151,7 +151,7 @@ def test_what_leaves_work_groups_today_does_so_where_it_is_too_hard_for_all_size
     def decide(self, *about):
         asked.append(1)
         if len(asked) == 1:
-            raise proof.TooManyOperations("too hard")
+            raise isl_operations.TooManyOperations("too hard")
         return original(self, *about)
 
     asked: list[int] = []
@@ -266,7 +266,7 @@ def test_what_stays_inside_by_linear_ids_does_so_for_rows_of_this_length():
 
 def test_what_takes_too_long_to_decide_stays_inside_nothing(monkeypatch):
     questions, found = exchanges()
-    monkeypatch.setattr(proof, "OPERATIONS", 1)
+    monkeypatch.setattr(isl_operations, "OPERATIONS", 1)
     assert not keeps_inside(questions, found[:1], "ids", (4,))
     assert list(group_sizes(questions, found, ItemSpace("ids", 1, None), (N,), TWO_CORES))
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.analysis.proof import PlanTooHard
+from fusionq.analysis.isl_operations import PlanTooHard
 from fusionq.analysis.questions import Questions
 from fusionq.base.options import FusionOptions
 from fusionq.planning import overlap, overlap_choice

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.analysis import isl_texts, proof, stage_relations
+from fusionq.analysis import isl_operations, isl_texts, stage_relations
 from fusionq.base.options import FusionOptions
 from fusionq.planning.planner import Planning, make_plan
 from tests.unit.lists import submissions
@@ -78,7 +78,7 @@ def waited_for(calls: list[Any], strategy: Any) -> Any:
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A third of the operations that ``transform`` takes."""
     monkeypatch.setenv("FUSIONQ_PLANNING_SECONDS", "1")
-    monkeypatch.setattr(proof, "WAITING_OPERATIONS", 600_000)
+    monkeypatch.setattr(isl_operations, "WAITING_OPERATIONS", 600_000)
 
 
 @pytest.mark.parametrize("strategy", ["sequence", "fused", "megakernel", "overlap", "auto"])
@@ -102,7 +102,7 @@ def test_what_is_bounded_is_the_same_on_any_machine(monkeypatch):
     x = np.zeros((N, 2))
     first = waited_for(transform(x), "megakernel")
     ticks = count()
-    monkeypatch.setattr(proof, "clock", lambda: float(next(ticks)))
+    monkeypatch.setattr(isl_operations, "clock", lambda: float(next(ticks)))
     assert waited_for(transform(x), "megakernel") == first
     options = FusionOptions(strategy="megakernel")
     forget_texts()
@@ -132,13 +132,14 @@ def test_nobody_who_does_not_wait_is_bounded_so(few):
 
 def test_long_lists_and_programs_that_wait_longer_have_more_operations(monkeypatch):
     monkeypatch.setenv("FUSIONQ_PLANNING_SECONDS", "0.1")
-    usual = proof.operations_to_wait_for(1)
-    assert usual == proof.operations_to_wait_for(proof.WAITING_SUBMISSIONS)
-    assert proof.operations_to_wait_for(3 * proof.WAITING_SUBMISSIONS) == 3 * usual
+    usual = isl_operations.operations_to_wait_for(1)
+    assert usual == isl_operations.operations_to_wait_for(isl_operations.WAITING_SUBMISSIONS)
+    more = isl_operations.operations_to_wait_for(3 * isl_operations.WAITING_SUBMISSIONS)
+    assert more == 3 * usual
     monkeypatch.setenv("FUSIONQ_PLANNING_SECONDS", "5")
-    assert proof.operations_to_wait_for(1) == 5 * usual
+    assert isl_operations.operations_to_wait_for(1) == 5 * usual
     monkeypatch.setenv("FUSIONQ_PLANNING_SECONDS", "inf")
-    assert proof.operations_to_wait_for(1) == proof.PLAN_OPERATIONS
+    assert isl_operations.operations_to_wait_for(1) == isl_operations.PLAN_OPERATIONS
 
 
 @pytest.mark.parametrize("strategy", ["sequence", "fused", "megakernel", "overlap", "auto"])
@@ -148,7 +149,7 @@ def test_such_lists_have_the_bits_of_unfused_ones(few, strategy):
     results = []
     for name, operations in (("unfused", 1), *((strategy, n) for n in (0, 300_000))):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(proof, "WAITING_OPERATIONS", operations)
+            patch.setattr(isl_operations, "WAITING_OPERATIONS", operations)
             x = fq.Buffer(start.copy())
             with fq.FusionQueue("reference") as queue:
                 with fq.fusion(queue, strategy=name) as fusion:
