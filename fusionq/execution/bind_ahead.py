@@ -17,8 +17,9 @@ from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.binding import bind, parameters_of
 from fusionq.memory.fusing_queues import LOCK
 from fusionq.memory.storage import Storage
+from fusionq.submission.call_arguments import CallArguments
 from fusionq.submission.pending import SubmissionList
-from fusionq.submission.run import CallArguments, PreparedRun
+from fusionq.submission.run import PreparedRun
 
 MOST_WAIT = 0.1
 """Seconds until others have to let go of the lock; else the launches are bound when they are

@@ -20,9 +20,9 @@ from fusionq.ir.types import complex_type_of
 from fusionq.memory.buffer import Buffer, RecordBuffer
 from fusionq.memory.foreign_array import alignment, components
 from fusionq.memory.storage import Storage
+from fusionq.submission.call_arguments import CallArguments
 from fusionq.submission.known import KnownSubmission, array_arguments
 from fusionq.submission.pending import SubmissionList
-from fusionq.submission.run import CallArguments
 from fusionq.submission.value_checks import check_apart, check_values
 
 _OF_ARRAYS = {

@@ -27,8 +27,8 @@ from fusionq.runtime.changes import changed_values
 from fusionq.runtime.event import Event
 from fusionq.runtime.queue import FusionQueue
 from fusionq.runtime.steady_replay import Replayable, SteadyReplay
+from fusionq.submission.call_arguments import CallArguments
 from fusionq.submission.pending import SubmissionList
-from fusionq.submission.run import CallArguments
 
 if TYPE_CHECKING:
     from fusionq.report.report import Report

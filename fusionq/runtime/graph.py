@@ -23,9 +23,9 @@ from fusionq.runtime.fusion import Fusion, fusion
 from fusionq.runtime.queue import FusionQueue
 from fusionq.runtime.queue_cache import KnownHere
 from fusionq.runtime.steady_replay import Replayable, SteadyReplay
+from fusionq.submission.call_arguments import CallArguments
 from fusionq.submission.known import KnownSubmission
 from fusionq.submission.pending import SubmissionList
-from fusionq.submission.run import CallArguments
 
 if TYPE_CHECKING:
     from fusionq.report.report import Report

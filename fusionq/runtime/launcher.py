@@ -35,9 +35,10 @@ from fusionq.runtime.prepared_launches import (
 )
 from fusionq.runtime.queue_cache import QueueCache
 from fusionq.runtime.steady_blocks import SteadyBlocks, blocks_of
+from fusionq.submission.call_arguments import CallArguments
 from fusionq.submission.known import KnownSubmission, use_numbers
 from fusionq.submission.pending import SubmissionList
-from fusionq.submission.run import CallArguments, PreparedRun, RunChooser
+from fusionq.submission.run import PreparedRun, RunChooser
 from fusionq.submission.same_sizes import Alike
 
 

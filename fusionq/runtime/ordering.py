@@ -13,9 +13,9 @@ from itertools import islice
 
 from fusionq.base.errors import DeviceError
 from fusionq.memory.region import MemoryRegion
+from fusionq.submission.call_arguments import CallArguments
 from fusionq.submission.known import KnownSubmission, array_arguments, region_of
 from fusionq.submission.pending import SubmissionList
-from fusionq.submission.run import CallArguments
 
 Access = tuple[int, MemoryRegion, bool]
 """When a submission was made, memory it uses, whether it stores to it."""

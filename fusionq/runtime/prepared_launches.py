@@ -17,10 +17,11 @@ from fusionq.base.changes import CHANGES
 from fusionq.base.options import FusionOptions
 from fusionq.memory.fusing_queues import QUEUES
 from fusionq.memory.storage import Storage
+from fusionq.submission.call_arguments import CallArguments
 from fusionq.submission.known import KnownSubmission
 from fusionq.submission.overwritten_memory import OverwrittenMemory
 from fusionq.submission.pending import SubmissionList
-from fusionq.submission.run import CallArguments, PreparedRun, RunChooser
+from fusionq.submission.run import PreparedRun, RunChooser
 from fusionq.submission.same_sizes import Alike, ListKind
 from fusionq.submission.separate_launches import SeparateLaunches
 

@@ -44,6 +44,7 @@ from fusionq.runtime.event import NO_EVENTS, Event, NewEvent
 from fusionq.runtime.launcher import Launcher
 from fusionq.runtime.queue_cache import KnownHere, QueueCache
 from fusionq.runtime.state import QueueState
+from fusionq.submission.call_arguments import CallArguments
 from fusionq.submission.key import (
     SCALAR_CLASSES,
     defaults_behind,
@@ -52,7 +53,6 @@ from fusionq.submission.key import (
 )
 from fusionq.submission.known import KnownSubmission, use_numbers
 from fusionq.submission.pending import SubmissionList
-from fusionq.submission.run import CallArguments
 from fusionq.submission.value_checks import check_values
 
 if TYPE_CHECKING:

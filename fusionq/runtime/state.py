@@ -44,9 +44,9 @@ from fusionq.runtime.event import (
 )
 from fusionq.runtime.launcher import Launcher, NotPrepared
 from fusionq.runtime.prepared_launches import launch_prepared, launch_separate
+from fusionq.submission.call_arguments import CallArguments
 from fusionq.submission.known import KnownSubmission
 from fusionq.submission.pending import ListOwner, SubmissionList
-from fusionq.submission.run import CallArguments
 
 _states: WeakSet[QueueState] = WeakSet()
 

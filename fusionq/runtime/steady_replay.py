@@ -26,8 +26,9 @@ from fusionq.base.not_copied import NotCopied
 from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, acquire, is_owned, release
 from fusionq.memory.storage import Storage
 from fusionq.runtime.event import Event, NewEvent
+from fusionq.submission.call_arguments import CallArguments
 from fusionq.submission.pending import SubmissionList
-from fusionq.submission.run import CallArguments, PreparedRun, RunChooser
+from fusionq.submission.run import PreparedRun, RunChooser
 
 if TYPE_CHECKING:
     from fusionq.runtime.launcher import Launcher

@@ -36,6 +36,7 @@ from fusionq.frontend.signature import (
 from fusionq.language.ranges import NdRange, Range, as_range
 from fusionq.planning.structure import form_of, structure_key
 from fusionq.submission.arguments import describe_arguments
+from fusionq.submission.call_arguments import CallArguments
 from fusionq.submission.known import DeferredSubmission, KnownSubmission
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.requirements import (
@@ -48,7 +49,6 @@ from fusionq.submission.requirements import (
     check_writable,
     sub_group_size,
 )
-from fusionq.submission.run import CallArguments
 from fusionq.submission.value_checks import check_apart, check_bounds
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from fusionq.memory.buffer import Buffer
 from fusionq.memory.foreign import array_members, foreign_token
 from fusionq.memory.gpu_arrays import gpu_argument
 from fusionq.memory.host_objects import shared_array
-from fusionq.submission.run import CallArguments
+from fusionq.submission.call_arguments import CallArguments
 
 SCALAR_CLASSES = frozenset(
     (

@@ -22,6 +22,7 @@ from fusionq.base.options import DEFAULT, UNFUSED, FusionOptions
 from fusionq.base.target import Target
 from fusionq.memory.region import MemoryRegion
 from fusionq.memory.storage import Storage
+from fusionq.submission.call_arguments import CallArguments
 from fusionq.submission.known import (
     KnownSubmission,
     array_arguments,
@@ -29,7 +30,7 @@ from fusionq.submission.known import (
     submissions_of,
     use_numbers,
 )
-from fusionq.submission.run import CallArguments, PreparedRun
+from fusionq.submission.run import PreparedRun
 
 if TYPE_CHECKING:
     from fusionq.report.model import CacheOutcome

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
-
-import numpy as np
 
 from fusionq.analysis.submission import ArrayPlace, ScalarValue, Sized, Submission
 from fusionq.backends.base import (
@@ -23,40 +21,13 @@ from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import LaunchShape
 from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.memory.storage import Storage
+from fusionq.submission.moved_launches import changed_places, is_same, move_launches
 from fusionq.submission.packed_values import PackedValues
 
 if TYPE_CHECKING:
     from fusionq.megakernel.schedule import Schedule
     from fusionq.planning.plan import Plan
     from fusionq.report.model import CacheOutcome
-
-
-class CallArguments:
-    """The arguments of one call of ``submit``, by kind.
-
-    ``memory``: for each array argument its Storage, or the foreign array itself, which this keeps
-    alive; ``foreign`` are the latter.  ``values``: the scalar arguments.  ``depends``: the events
-    of others to wait for.
-
-    ``submit`` makes one each time, and sets what there is; a constructor would cost it more.
-    """
-
-    memory: Sequence[object] = ()
-    foreign: Sequence[object] = ()
-    values: Sequence[ScalarValue] = ()
-    depends: Sequence[DeviceEvent] = ()
-
-    @classmethod
-    def of(
-        cls,
-        memory: Sequence[object],
-        foreign: Sequence[object],
-        values: Sequence[ScalarValue],
-    ) -> CallArguments:
-        """Those of memory and scalars that are known."""
-        call = cls()
-        call.memory, call.foreign, call.values = memory, foreign, values
-        return call
 
 
 def selection(positions: Sequence[int], length: int) -> Callable[[Sequence[Any]], Sequence[Any]]:
@@ -376,7 +347,7 @@ class PreparedRun:
         holds."""
         bound = self.bound_values
         for k, value in enumerate(values, first):
-            if value is not bound[k] and not _is_same(value, bound[k]):
+            if value is not bound[k] and not is_same(value, bound[k]):
                 self._rebind(k, value)
 
     def _rebind(self, k: int, value: ScalarValue) -> None:
@@ -436,41 +407,3 @@ class PreparedRun:
         from fusionq.megakernel.launch import PersistentLaunch
 
         return [k.plan if isinstance(k, PersistentLaunch) else None for k in self.launches]
-
-
-def move_launches(
-    launches: Sequence[MovableLaunch | None],
-    pointers: Sequence[Mapping[str, int]],
-    backend: Backend,
-    memory: Sequence[object],
-    places: Sequence[ArrayPlace],
-    addresses: list[int | None],
-) -> None:
-    """Have the arrays of ``launches`` at those of ``addresses`` that their ``pointers`` say, by
-    parameter; where an address is not known, it is added.  DeviceError where memory cannot be
-    allocated or reached."""
-    for launch, of_launch in zip(launches, pointers, strict=True):
-        if launch is not None:
-            for place in of_launch.values():
-                if addresses[place] is None:
-                    held = memory[place]
-                    assert isinstance(held, Storage)
-                    addresses[place] = held.make_reachable(backend) + places[place][3]
-            launch.move(addresses)
-
-
-def changed_places(values: Sequence[ScalarValue], bound: Sequence[ScalarValue]) -> list[int]:
-    """The places of those of ``values`` that are not what launches have, which is ``bound``."""
-    return [
-        k
-        for k, value in enumerate(values)
-        if value is not bound[k] and not _is_same(value, bound[k])
-    ]
-
-
-def _is_same(value: ScalarValue, other: ScalarValue) -> bool:
-    """Whether two scalars are of one type and one value.  Floating zeros that are two objects are
-    not looked into, since they have a sign; nor are NaNs, which equal nothing."""
-    if type(value) is not type(other) or value != other:
-        return False
-    return bool(value) or isinstance(value, (int, np.integer))

@@ -12,8 +12,9 @@ from itertools import accumulate
 from fusionq.analysis.submission import ArrayPlace, ScalarValue, Sized
 from fusionq.analysis.validity import Validity
 from fusionq.backends.base import Backend, DeviceEvent, MovableLaunch
+from fusionq.submission.moved_launches import changed_places, move_launches
 from fusionq.submission.pending import SubmissionList
-from fusionq.submission.run import PreparedRun, changed_places, move_launches
+from fusionq.submission.run import PreparedRun
 
 
 class SeparateLaunches:
