@@ -1,21 +1,19 @@
 """Questions about a few submissions of a list; equal ones are answered once.
 
-Two questions are equal if their submissions run the same kernels over the same ranges with arrays
-of the same layouts, share memory in the same way, and their integer scalars are equal where those
-of the other question are.  What an answer took for granted of the scalars' values is kept with it:
-it serves other values for which that holds too.  So do those that rest on sizes by proofs alone,
-for submissions whose sizes are equal, and ordered, as those of the other question are.
+What an answer took for granted of the scalars' values is kept with it: it serves other values for
+which that holds too.  So do those that rest on sizes by proofs alone, for submissions whose sizes
+are equal, and ordered, as those of the other question are (``analysis.answers``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import field
 from functools import cached_property
 from itertools import chain
 from typing import Any, TypeVar, cast
 
 from fusionq.analysis.aliasing import Place
+from fusionq.analysis.answers import Answers, KnownAnswer, Structure, but_sizes
 from fusionq.analysis.isl_operations import (
     ASKED,
     LOOKED_UP,
@@ -27,101 +25,20 @@ from fusionq.analysis.item_space import global_range
 from fusionq.analysis.list_analysis import KernelsRead, ListAnalysis, analyse, places_of
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.readings import Readings
-from fusionq.analysis.serving import LARGEST, NumberPlace, Serving
-from fusionq.analysis.shared_memory import Memory, SharedMemory
+from fusionq.analysis.serving import NumberPlace, Serving
+from fusionq.analysis.shared_memory import Memory
 from fusionq.analysis.submission import (
-    Argument,
     ArrayArgument,
     ScalarArgument,
     Submission,
     buffer_names,
 )
 from fusionq.analysis.validity import ScalarPlace, Validity, validity_of
-from fusionq.base.frozen import dataclass
-from fusionq.ir.nodes import Kernel
-from fusionq.language.ranges import NdRange
 
 T = TypeVar("T")
 
 FEWEST_TOGETHER = 16
 """Pairs, and pairs that are alike, whose answers are looked up together."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    value: object
-    validity: Validity
-    of_scalars: bool
-    """Whether it depends on scalars for which values the answer holds."""
-    serves: Serving
-    """Whether the validity holds for members with these sizes and integer scalars (``numbers`` of
-    their shapes)."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """A submission as far as answers depend on it: ``kind`` (kernel, range, layouts; equal numbers
-    for equal ones), the memory of its array arguments, its integer scalars."""
-
-    kind: int
-    family: int
-    """The kind but for the sizes."""
-    pattern: int
-    """The family and which of the sizes are equal."""
-    sizes: tuple[int, ...]
-    """The extents of the arrays and of the range."""
-    different: tuple[int, ...]
-    """Those, once each."""
-    memory: tuple[Memory, ...]
-    memory_number: int
-    integers: tuple[int, ...]
-    varying: frozenset[int]
-    """The values of those that vary."""
-    numbers: tuple[int, ...]
-    """The sizes and the integers."""
-
-    @property
-    def form(self) -> Hashable:
-        """Equal for submissions of one family in the same memory, whose sizes are ordered and whose
-        integers are equal alike, and none of which vary; None where numbers are too large to be
-        asked about in arrays."""
-        if self.varying or any(abs(number) >= LARGEST for number in self.numbers):
-            return None
-        sizes, integers = self.sizes, self.integers
-        order = tuple([sum([a < b for a in sizes]) for b in sizes])
-        equal = tuple([integers.index(value) for value in integers])
-        return self.family, self.memory, order, equal, tuple([size == 0 for size in sizes])
-
-
-_Structure = tuple[tuple[int, ...], tuple[int, ...], int, frozenset[int]]
-"""The kinds of some submissions, which of their integer scalars are equal, where their arrays lie
-(``SharedMemory``), and which scalars vary: equal where all questions about them are, but for
-scalars' values."""
-
-
-@dataclass
-class Answers:
-    """What questions about the lists of one plan have been answered with, for all of them: equal
-    ``kernels``, ``kinds`` and ``families`` of their submissions have equal numbers."""
-
-    readings: Readings = field(default_factory=Readings)
-    kernels: dict[Kernel, int] = field(default_factory=dict)
-    _numbers: dict[int, tuple[Kernel, int]] = field(default_factory=dict)
-    kinds: dict[Hashable, int] = field(default_factory=dict)
-    families: dict[Hashable, int] = field(default_factory=dict)
-    patterns: dict[Hashable, int] = field(default_factory=dict)
-    memory: SharedMemory = field(default_factory=SharedMemory)
-    analyses: dict[Hashable, ListAnalysis] = field(default_factory=dict)
-    read: dict[Hashable, KernelsRead] = field(default_factory=dict)
-    found: dict[Hashable, list[_Answer]] = field(default_factory=dict)
-
-    def number(self, kernel: Kernel) -> int:
-        """Equal for equal kernels, which lists of one plan make anew; compared once each."""
-        known = self._numbers.get(id(kernel))
-        if known is None:
-            number = self.kernels.setdefault(kernel, len(self.kernels))
-            known = self._numbers[id(kernel)] = kernel, number
-        return known[1]
 
 
 class Questions:
@@ -143,12 +60,13 @@ class Questions:
     ) -> None:
         self.submissions = tuple(submissions)
         self.numbers = range(len(self.submissions)) if numbers is None else numbers
-        self._varying = frozenset(varying)
         self.place = places_of(self.submissions)
         self.validity = ListValidity(self.submissions)
         self.answers = answers or Answers(readings or Readings())
+        varying = frozenset(varying)
         self._shapes = [
-            self._shape(s, submission) for s, submission in enumerate(self.submissions)
+            self.answers.shape(s, submission, self.place, varying)
+            for s, submission in enumerate(self.submissions)
         ]
         forms: dict[Hashable, int] = {}
         self._forms = [
@@ -156,7 +74,7 @@ class Questions:
             for form in (shape.form for shape in self._shapes)
         ]
         self._numbers = [shape.numbers for shape in self._shapes]
-        self._structures: dict[tuple[int, ...], tuple[_Structure, tuple[int, ...]]] = {}
+        self._structures: dict[tuple[int, ...], tuple[Structure, tuple[int, ...]]] = {}
         self._inside: list[tuple[Validity, Sequence[int], bool]] | None = None
         """What the answers rest on that were used for the answer that is being found, what
         submissions they are about, and whether they serve other sizes."""
@@ -237,12 +155,12 @@ class Questions:
             finally:
                 self._inside = outer
             serves = self._served(validity, members)
-            found = _Answer(value, validity, validity.depends_on_scalars, serves)
+            found = KnownAnswer(value, validity, validity.depends_on_scalars, serves)
             known.append(found)
         self._rests_on(found, members, other_sizes)
         return cast(T, found.value)
 
-    def _rests_on(self, found: _Answer, members: Sequence[int], other_sizes: bool) -> None:
+    def _rests_on(self, found: KnownAnswer, members: Sequence[int], other_sizes: bool) -> None:
         """The list's validity, and an answer that is being found, are what ``found`` rests on."""
         if self._inside is not None:
             self._inside.append((found.validity, members, other_sizes))
@@ -258,7 +176,7 @@ class Questions:
         """As ``ask``, one of the ``questions`` about each of ``firsts`` with ``second``, with other
         sizes, which the ``answer`` for that position answers.  Where there are many, those that
         have an answer are found together."""
-        known: Sequence[_Answer | None] = [None] * len(firsts)
+        known: Sequence[KnownAnswer | None] = [None] * len(firsts)
         if len(firsts) >= FEWEST_TOGETHER:
             known = self._known_of_each(firsts, second, questions)
         found: list[T] = []
@@ -275,11 +193,11 @@ class Questions:
 
     def _known_of_each(
         self, firsts: Sequence[int], second: int, questions: Sequence[Hashable]
-    ) -> list[_Answer | None]:
+    ) -> list[KnownAnswer | None]:
         """Those that there are to questions about each of ``firsts`` with ``second``."""
         import numpy as np
 
-        found: list[_Answer | None] = [None] * len(firsts)
+        found: list[KnownAnswer | None] = [None] * len(firsts)
         if self._forms[second] is None:
             return found
         shape = self._shapes[second]
@@ -333,15 +251,17 @@ class Questions:
         return (found.value,)
 
     def _answers(
-        self, structure: _Structure, members: Sequence[int], question: Hashable, other_sizes: bool
-    ) -> list[_Answer]:
+        self, structure: Structure, members: Sequence[int], question: Hashable, other_sizes: bool
+    ) -> list[KnownAnswer]:
         """To the question about members that are alike."""
-        alike: Hashable = self._but_sizes(structure, members) if other_sizes else structure
+        alike: Hashable = structure
+        if other_sizes:
+            alike = but_sizes(structure, [self._shapes[m] for m in members])
         return self.answers.found.setdefault((alike, question), [])
 
     def _known(
-        self, known: Sequence[_Answer], members: Sequence[int], other_sizes: bool
-    ) -> _Answer | None:
+        self, known: Sequence[KnownAnswer], members: Sequence[int], other_sizes: bool
+    ) -> KnownAnswer | None:
         numbers: tuple[int, ...] | None = None
         for answer in known:
             if not answer.of_scalars and not other_sizes:
@@ -370,7 +290,7 @@ class Questions:
         return Serving(validity, place)
 
     def _analysis(
-        self, structure: _Structure, integers: tuple[int, ...], members: Sequence[int]
+        self, structure: Structure, integers: tuple[int, ...], members: Sequence[int]
     ) -> ListAnalysis:
         """The analysis of the members alone."""
         key = structure, integers
@@ -392,55 +312,9 @@ class Questions:
         return found
 
     # ------------------------------------------------------------------------- structure
-    def _shape(self, s: int, submission: Submission) -> _Shape:
-        kinds, families = self.answers.kinds, self.answers.families
-        of_user, *made = submission.fingerprint.split(" ", 1)
-        # What is made of a user's kernel has a name that is its own in one list only.
-        kernel = self.answers.number(submission.ir) if made else None
-        code = of_user, kernel, submission.signature, submission.ir.span
-        layouts = tuple(_kind_of(argument) for argument in submission.arguments)
-        kind = code, submission.range, layouts
-        extents = global_range(submission)
-        in_groups = isinstance(submission.range, NdRange)
-        of_range = submission.range if in_groups else len(extents)
-        family = code, of_range, tuple(layout and layout[1:] for layout in layouts)
-        shapes = [a.shape for a in submission.arguments if isinstance(a, ArrayArgument)]
-        memory = tuple(
-            (k, place.group, place.view, place.by_address)
-            for k, argument in enumerate(submission.arguments)
-            if isinstance(argument, ArrayArgument)
-            for place in (self.place[s, k],)
-        )
-        integers = tuple(
-            int(a.value)
-            for a in submission.arguments
-            if isinstance(a, ScalarArgument) and a.type.is_integer
-        )
-        varying = frozenset(
-            int(a.value)
-            for k, a in enumerate(submission.arguments)
-            if isinstance(a, ScalarArgument) and a.type.is_integer and (s, k) in self._varying
-        )
-        sizes = (*chain.from_iterable(shapes), *extents)
-        different = tuple(dict.fromkeys(sizes))
-        number, patterns = families.setdefault(family, len(families)), self.answers.patterns
-        equal = number, *map(different.index, sizes)
-        return _Shape(
-            kinds.setdefault(kind, len(kinds)),
-            number,
-            patterns.setdefault(equal, len(patterns)),
-            sizes,
-            different,
-            memory,
-            self.answers.memory.own(memory),
-            integers,
-            varying,
-            sizes + integers,
-        )
-
     def _structure(
         self, members: Sequence[int], arguments: Sequence[Sequence[int]] | None
-    ) -> tuple[_Structure, tuple[int, ...]]:
+    ) -> tuple[Structure, tuple[int, ...]]:
         """The structure of the members, and the values of their integer scalars."""
         if arguments is None:
             about = tuple(members)
@@ -452,45 +326,5 @@ class Questions:
 
     def _new_structure(
         self, members: Sequence[int], arguments: Sequence[Sequence[int]] | None
-    ) -> tuple[_Structure, tuple[int, ...]]:
-        shapes = [self._shapes[m] for m in members]
-        kinds = tuple([shape.kind for shape in shapes])
-        integers = tuple([value for shape in shapes for value in shape.integers])
-        equal: dict[int, int] = {}
-        which = tuple([equal.setdefault(value, len(equal)) for value in integers])
-        varying = frozenset([equal[value] for shape in shapes for value in shape.varying])
-        memory = [shape.memory for shape in shapes]
-        if arguments is None:
-            own = tuple([shape.memory_number for shape in shapes])
-            return (kinds, which, self.answers.memory.of(own, memory), varying), integers
-        of_arguments = self.answers.memory.of_arguments(memory, arguments)
-        return (kinds, which, of_arguments, varying), integers
-
-    def _but_sizes(self, structure: _Structure, members: Sequence[int]) -> Hashable:
-        """The structure of the members but for their sizes, of which it has which are equal, zero,
-        and in what order."""
-        shapes = [self._shapes[m] for m in members]
-        number: dict[int, int] = {}
-        which = [
-            number.setdefault(size, len(number)) for shape in shapes for size in shape.different
-        ]
-        order = tuple([number[size] for size in sorted(number)])
-        patterns = tuple([shape.pattern for shape in shapes])
-        return patterns, *structure[1:], tuple(which), order, number.get(0)
-
-
-def _kind_of(argument: Argument) -> tuple[Hashable, ...] | None:
-    """What a kind of submission has of an argument, the extents first."""
-    match argument:
-        case ArrayArgument():
-            return (
-                argument.shape,
-                len(argument.shape),
-                argument.strides,
-                argument.alignment,
-                argument.buffer_flag,
-                argument.access_flag,
-                argument.internal,
-            )
-        case _:
-            return None
+    ) -> tuple[Structure, tuple[int, ...]]:
+        return self.answers.structure([self._shapes[m] for m in members], arguments)

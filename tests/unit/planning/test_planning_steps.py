@@ -49,14 +49,14 @@ def test_it_stops_after_each_question_and_makes_the_same_plan(
     """No question is answered twice, and between two stops there is no more than one, with what it
     is asked for."""
     found = 0
-    original = questions._Answer
+    original = questions.KnownAnswer
 
     def counted(*arguments: Any) -> Any:
         nonlocal found
         found += 1
         return original(*arguments)
 
-    monkeypatch.setattr(questions, "_Answer", counted)
+    monkeypatch.setattr(questions, "KnownAnswer", counted)
     options = FusionOptions(strategy=strategy)
     whole = make_plan(listed(), options, REFERENCE)
     asked, found = found, 0
