@@ -52,7 +52,8 @@ class PairScope:
     producer_span: Span
     consumer_span: Span
     items: isl.Map | None = None
-    """For ``GROUP`` and ``GLOBAL``: the producer's to the consumer's ids."""
+    """For ``GROUP`` and ``GLOBAL``: the producer's to the consumer's ids.  For ``UNKNOWN``: those
+    that may touch the same element, if that is known."""
     number: int = 0
     """Its place among the dependences between the two submissions."""
 
@@ -145,6 +146,8 @@ def _worse(known: PairScope, one: PairScope, unions: Unions) -> PairScope:
     """The wider scope of the two; where work-items have to wait for others, with those of both."""
     wider = one if SEVERITY[one.scope] > SEVERITY[known.scope] else known
     if known.items is None or one.items is None or known.items is one.items:
+        if one.scope == known.scope and one.items is None:  # of both it is not known
+            return replace(wider, items=None)
         return wider
     return replace(wider, items=unions.of(known.items, one.items))
 
@@ -170,14 +173,21 @@ def _between(analysis: ListAnalysis, producer: int, a: Access, consumer: int, b:
             return Between("NONE", "one of the two never happens")
     from_a = analysis.item_elements(producer, a)
     from_b = analysis.item_elements(consumer, b)
+    meeting = _meeting(analysis, (producer, consumer))
     if from_a is None or from_b is None:
         where = (a if from_a is None else b).span
-        return Between(
-            "UNKNOWN",
-            f"the index at {where} is not an affine function of ids, loop variables, sizes and "
-            "integer scalars, so it may touch any element",
+        by_a, by_b = analysis.items(producer, a), analysis.items(consumer, b)
+        found = analysis.once(
+            ("between any", id(by_a), id(by_b), meeting),
+            lambda: _of_any_elements(analysis, by_a, by_b, meeting),
         )
-    meeting = _meeting(analysis, (producer, consumer))
+        if found.scope != "UNKNOWN":
+            return found
+        return replace(
+            found,
+            reason=f"the index at {where} is not an affine function of ids, loop variables, sizes "
+            "and integer scalars, so it may touch any element",
+        )
     return analysis.once(
         ("between", id(from_a), id(from_b), meeting),
         lambda: _of_elements(analysis, from_a, from_b, meeting),
@@ -247,10 +257,37 @@ def _of_elements(
     )
 
 
+def _of_any_elements(
+    analysis: ListAnalysis, by_a: isl.Set, by_b: isl.Set, meeting: _Meeting | str
+) -> Between:
+    """How two accesses by the work-items ``by_a`` and ``by_b``, one of which may touch any element,
+    depend on each other: it is known where one work-item, or one work-group, does both."""
+    if isinstance(meeting, str):
+        return Between("UNKNOWN", meeting)
+    proofs = analysis.proofs
+    ids = analysis.readings.canonical(isl.Map.from_domain_and_range(by_a, by_b))
+    items = ids.apply_domain(meeting.to_a).apply_range(meeting.to_b)
+    others = between_different(items)
+    # What is found today is asked no further: only that there is nothing is remembered.
+    if not proofs.is_found_today(others) and proofs.is_empty(others):
+        analysis.pinned |= meeting.pinned
+        return Between("ITEM", "one and the same work-item does both")
+    local = meeting.local_range
+    if local is not None:
+        beyond = items.subtract(same_group(analysis.symbols, local))
+        if not proofs.is_found_today(beyond) and proofs.is_empty(beyond):
+            analysis.pinned |= meeting.pinned
+            return Between("GROUP", f"one work-group of {_by(local)} does both", ids)
+    return Between("UNKNOWN", "", ids)
+
+
 def inside_groups(local: tuple[int, ...]) -> str:
     """Why a dependence has scope ``GROUP``."""
-    size = " x ".join(map(str, local))
-    return f"each element is touched inside one work-group of {size} only"
+    return f"each element is touched inside one work-group of {_by(local)} only"
+
+
+def _by(local: tuple[int, ...]) -> str:
+    return " x ".join(map(str, local))
 
 
 def describe(relation: isl.Map) -> str:

@@ -194,6 +194,17 @@ class ListAnalysis:
             known[key] = elements
         return known[key]
 
+    def items(self, submission: int, access: Access) -> isl.Set:
+        """The work-items, by id, that may do ``access``."""
+        known = self.readings.items
+        if id(access) not in known:
+            ndim = self.accesses[submission].ndim
+            items = access.instances
+            loops = items.dim(isl.dim_type.set) - ndim
+            items = items.project_out(isl.dim_type.set, ndim, loops).coalesce()
+            known[id(access)] = access, self.readings.canonical(items)
+        return known[id(access)][1]
+
     def touched(self, submission: int, accesses: Sequence[Access]) -> isl.Set:
         """The elements (or addresses) that ``accesses`` to one memory may touch."""
         key = tuple([self._lies(submission, access)[0] for access in accesses])

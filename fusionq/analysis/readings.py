@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import islpy as isl
 
-from fusionq.analysis.kernel_accesses import KernelAccesses
+from fusionq.analysis.kernel_accesses import Access, KernelAccesses
 from fusionq.base.frozen import dataclass
 from fusionq.ir.nodes import Kernel
 
@@ -47,6 +47,8 @@ class Readings:
     """Of instances, by access and how its array lies."""
     item_elements: dict[Hashable, isl.Map | None] = field(default_factory=dict)
     """Of work-items."""
+    items: dict[int, tuple[Access, isl.Set]] = field(default_factory=dict)
+    """The work-items that may do an access, by its identity."""
     touched: dict[Hashable, isl.Set] = field(default_factory=dict)
     """The elements of several accesses together."""
     symbols: dict[tuple[int, tuple[str, ...]], frozenset[str]] = field(default_factory=dict)

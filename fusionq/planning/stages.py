@@ -43,7 +43,7 @@ fusing and building them in one kernel, which cannot stop half-way, takes longer
 MOST_REMEMBERED = 8
 """Submissions of a stage whose work-group size is remembered for stages that are alike."""
 
-WAITS = ("GROUP", "GLOBAL")
+WAITS = ("GROUP", "GLOBAL", "UNKNOWN")
 """Scopes for which work-items have to wait for others."""
 
 
@@ -176,7 +176,7 @@ class _GrowingStage:
         if len(self._members.numbers) >= MOST_JOINED and self._options.wanted == "profitable":
             return f"a launch joins {MOST_JOINED:,} submissions at most"
         for d in between:
-            if d.scope == "UNKNOWN":
+            if d.scope == "UNKNOWN" and not self._is_of_one_group(s, d):
                 return self._because(d, "what they touch is not known")
         meeting = {self._ranges(d): d for d in between if d.scope == "ITEM"}
         waiting = [d for d in between if d.scope in WAITS]
@@ -195,6 +195,17 @@ class _GrowingStage:
         for d in waiting:
             self._different.setdefault(key_of(self._questions, d), d)
         return None
+
+    def _is_of_one_group(self, s: int, d: PairScope) -> bool:
+        """Whether the work-items of a dependence of submission ``s``, on elements that are not
+        known, may be those of one work-group: all of the stage's then."""
+        if d.items is None:
+            return False
+        last = self._questions.submissions[s]
+        members = (*self._members.different, last)
+        local = next(filter(None, map(local_range, members)), None)
+        most = self._options.target.largest_barrier_group if local is None else prod(local)
+        return all(global_range(member).size <= most for member in members)
 
     def _joined(
         self, meeting: Mapping[tuple[object, object], PairScope], waiting: Sequence[PairScope]
@@ -243,7 +254,7 @@ class _GrowingStage:
             return (
                 "no work-group size keeps the dependences of the launch before inside a work-group"
             )
-        farthest = next((d for d in waiting if d.scope == "GLOBAL"), waiting[0])
+        farthest = next((d for d in waiting if d.scope != "GROUP"), waiting[0])
         return self._because(farthest, "work-groups would have to wait for each other")
 
     def _hull(self, meeting: Mapping[tuple[object, object], PairScope]) -> ItemSpace | None:
@@ -397,7 +408,7 @@ def group_scopes(
 
     def in_group(d: PairScope) -> PairScope:
         local = inside.get(id(d))
-        if d.scope != "GLOBAL" or local is None:
+        if d.scope not in ("GLOBAL", "UNKNOWN") or local is None:
             return d
         reason = f"{inside_groups(local)}, the size that fusionq chose"
         return replace(d, scope="GROUP", reason=reason)

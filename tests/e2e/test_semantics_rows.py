@@ -78,12 +78,32 @@ def test_scope_global_needs_a_launch_boundary(queue):
 
 
 def test_scope_unknown_is_a_launch_boundary_too(queue):
-    a, middle, out = numbers(), empty(), empty()
-    places = fq.Buffer(np.roll(np.arange(N), 5))
-    report = run(queue, [(increment, N, a, middle), (gather, N, middle, places, out)])
+    a, middle, out = numbers(MANY), empty(MANY), empty(MANY)
+    places = fq.Buffer(np.roll(np.arange(MANY), 5))
+    report = run(queue, [(increment, MANY, a, middle), (gather, MANY, middle, places, out)])
     assert [d.scope for d in report.dependences] == ["UNKNOWN"]
     assert len(report.stages) == 2
+    assert np.array_equal(out.numpy(), np.roll(np.arange(MANY), 5) + 1)
+
+
+def test_scope_unknown_is_a_barrier_where_one_work_group_does_all(queue):
+    a, middle, out = numbers(), empty(), empty()
+    places = fq.Buffer(np.roll(np.arange(N), 5))
+    submissions = [(increment, N, a, middle), (gather, N, middle, places, out)]
+    report = run(queue, submissions, strategy="fused")
+    assert [d.scope for d in report.dependences] == ["GROUP"]
+    (stage,) = report.stages
+    assert stage.barriers == 1
     assert np.array_equal(out.numpy(), np.roll(np.arange(N), 5) + 1)
+
+
+def test_scope_unknown_of_one_work_item_is_program_order(queue):
+    a, middle, out = numbers(), empty(), empty()
+    places = fq.Buffer(np.array([0, 3, 1]))
+    report = run(queue, [(gather, 1, a, places, middle), (gather, 1, middle, places, out)])
+    assert [d.scope for d in report.dependences] == ["ITEM"]
+    assert [stage.barriers for stage in report.stages] == [0]
+    assert out.numpy()[0] == a.numpy()[0]
 
 
 def kinds(queue, submissions):

@@ -148,13 +148,25 @@ def test_a_read_that_nothing_was_written_for(queue, flag):
 
 
 def test_an_index_that_cannot_be_analysed(queue):
-    a, places = numbers(), fq.Buffer(np.arange(N)[::-1].copy())
-    temporary, out = preset(promote_private=True), empty()
+    a, places = numbers(MANY), fq.Buffer(np.arange(MANY)[::-1].copy())
+    temporary, out = preset(MANY, promote_private=True), empty(MANY)
     with fq.fusion(queue) as f:
+        queue.submit(increment, MANY, a, temporary)
+        queue.submit(gather, MANY, temporary, places, out)
+    assert decision(f)[0] == "global"
+    assert f.report.dependences[0].scope == "UNKNOWN"
+    assert np.array_equal(out.numpy(), np.arange(1, MANY + 1)[::-1])
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_an_index_that_cannot_be_analysed_in_one_work_group(queue, flag):
+    a, places = numbers(), fq.Buffer(np.arange(N)[::-1].copy())
+    temporary, out = preset(**{flag: True}), empty()
+    with fq.fusion(queue, strategy="fused") as f:
         queue.submit(increment, N, a, temporary)
         queue.submit(gather, N, temporary, places, out)
     assert decision(f)[0] == "global"
-    assert f.report.dependences[0].scope == "UNKNOWN"
+    assert f.report.dependences[0].scope == "GROUP"
     assert np.array_equal(out.numpy(), np.arange(1, N + 1)[::-1])
 
 

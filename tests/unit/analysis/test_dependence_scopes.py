@@ -98,6 +98,59 @@ def test_index_that_a_kernel_writes_is_unknown():
     assert scopes((gather, N, index, a, b), (copy, N, c, a)) == {"WAR": "UNKNOWN"}
 
 
+@fq.kernel
+def scatter(item: fq.Item, index, a, out):
+    i = item.get_id(0)
+    out[index[i]] = a[i]
+
+
+@fq.kernel
+def gather_by_groups(item: fq.NdItem, index, a, out):
+    i = item.get_global_id(0)
+    out[i] = a[index[i]]
+
+
+@fq.kernel
+def scatter_by_groups(item: fq.NdItem, index, a, out):
+    out[index[item.get_global_id(0)]] = a[0]
+
+
+@fq.kernel
+def scatter_first(item: fq.NdItem, index, a, out):
+    i = item.get_global_id(0)
+    if i < 3:
+        out[index[i]] = a[index[i]]
+
+
+def test_unknown_index_of_one_work_item_is_item():
+    index, a, b, c = vector(dtype=np.int64), vector(), vector(), vector()
+    assert scopes((scatter, 1, index, a, b), (gather, 1, index, b, c)) == {"RAW": "ITEM"}
+    assert scopes((copy, N, a, b), (gather, 1, index, b, c)) == {"RAW": "UNKNOWN"}
+    assert scopes((gather, 1, index, b, a), (copy, N, c, b)) == {"WAR": "UNKNOWN"}
+    assert scopes((gather, 2, index, b, a), (scatter, 1, index, c, b)) == {"WAR": "UNKNOWN"}
+
+
+def test_unknown_index_in_the_one_work_group_is_group():
+    index, a, b, c = vector(dtype=np.int64), vector(), vector(), vector()
+    one, two = NdRange(N, N), NdRange(N, N // 2)
+    scatter, gather = scatter_by_groups, gather_by_groups
+    assert scopes((scatter, one, index, a, b), (gather, one, index, b, c)) == {"RAW": "GROUP"}
+    assert scopes((scatter, two, index, a, b), (gather, two, index, b, c)) == {"RAW": "UNKNOWN"}
+    assert scopes((scatter, two, index, a, b), (scatter, one, index, c, b)) == {"WAW": "UNKNOWN"}
+    first = scatter_first, two, index
+    assert scopes((scatter, two, index, a, b), (*first, b, c)) == {"RAW": "UNKNOWN"}
+    # All that is not known is done by the first three work-items.
+    assert scopes((*first, a, b), (*first, b, c)) == {"RAW": "GROUP"}
+
+
+def test_unknown_index_holds_for_the_sizes_that_were_asked_about():
+    index, a, b, c = vector(dtype=np.int64), vector(), vector(), vector()
+    analysis = analyse(submissions((scatter, 1, index, a, b), (gather, 1, index, b, c)))
+    assert [f.scope for f in dependences(analysis)] == ["ITEM"]
+    assert any(1 in values.values() for values in [dict(analysis.symbols.values)])
+    assert analysis.proofs.conditions, "of other ranges it is not said"
+
+
 # ---------------------------------------------------------------------------- views
 def test_overlapping_views_are_compared_by_address():
     base, a, c = vector(N + 1), vector(), vector()

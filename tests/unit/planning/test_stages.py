@@ -148,13 +148,38 @@ def test_what_is_not_known_joins_nothing():
         i = item.get_id(0)
         out[i] = a[index[i]]
 
-    a, b, c, _ = vectors(4)
-    found = stages_of((copy, 64, a, b), (gather, 64, np.zeros(64, np.int64), b, c))
+    n = 5000
+    a, b, c, _ = vectors(4, n)
+    found = stages_of((copy, n, a, b), (gather, n, np.zeros(n, np.int64), b, c))
     assert members_of(found) == [(0,), (1,)]
     assert found[1].boundary.endswith(": what they touch is not known")
     assert found[1].boundary.startswith(
         "RAW dependence of submission 1 on submission 0 has scope UNKNOWN ("
     )
+
+
+def test_what_is_not_known_joins_in_the_work_group_of_all():
+    @fq.kernel
+    def gather(item: fq.Item, index, a, out):
+        i = item.get_id(0)
+        out[i] = a[index[i]]
+
+    index = np.zeros(64, np.int64)
+    a, b, c, d = vectors(4)
+    calls = (copy, 64, a, b), (gather, 64, index, b, c), (gather, 64, index, c, d)
+    (found,) = stages_of(*calls)
+    assert found.space.local_range is not None and found.space.local_range[0] >= 64
+    assert [(d.producer, d.consumer) for d in found.crossing] == [(0, 1), (1, 2)]
+    assert barriers_of(found) == (1, 2)
+    # A larger range has several groups, of which the first has all that is not known.
+    more = [np.zeros(5000, np.float32) for _ in range(2)]
+    found = stages_of(*calls, (copy, 5000, *more), wanted="required")
+    assert members_of(found) == [(0, 1, 2, 3)]
+    assert found[0].space.local_range[0] >= 64
+    found = stages_of((copy, 5000, *more), (copy, 64, a, b), (gather, 64, index, b, c))
+    assert (1, 2) not in members_of(found) or found[-1].crossing
+    barrierless = stages_of(*calls, barrierless="no barriers")
+    assert members_of(barrierless) == [(0,), (1,), (2,)]
 
 
 def test_work_groups_of_a_size_that_keeps_all_inside():

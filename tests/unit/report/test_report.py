@@ -17,6 +17,7 @@ from fusionq.report.model import InsertedBarrier
 from fusionq.report.report import Report
 
 N = 8
+MANY = 1 << 13
 
 
 @fq.kernel
@@ -54,13 +55,14 @@ def fused_report(queue: fq.FusionQueue) -> Report:
 
 
 def sequence_report(queue: fq.FusionQueue) -> Report:
-    x, out = fq.Buffer(np.arange(N, dtype=np.float32)), fq.Buffer(N, np.float32)
-    places = fq.Buffer(np.arange(N)[::-1].copy())
-    middle, turned = fq.Buffer(N, np.float32), fq.Buffer(N, np.float32)
+    """Of a list that is longer than a work-group, which could wait for itself."""
+    x, out = fq.Buffer(np.arange(MANY, dtype=np.float32)), fq.Buffer(MANY, np.float32)
+    places = fq.Buffer(np.arange(MANY)[::-1].copy())
+    middle, turned = fq.Buffer(MANY, np.float32), fq.Buffer(MANY, np.float32)
     with fq.fusion(queue) as fusion:
-        queue.submit(double, N, x, middle)
-        queue.submit(permute, N, middle, places, turned)
-        queue.submit(increment, N, turned, out)
+        queue.submit(double, MANY, x, middle)
+        queue.submit(permute, MANY, middle, places, turned)
+        queue.submit(increment, MANY, turned, out)
     assert np.array_equal(out.numpy(), 2 * x.numpy()[::-1] + 1)
     return fusion.report
 

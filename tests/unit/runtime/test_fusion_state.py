@@ -238,14 +238,15 @@ def test_every_strategy_gives_the_same(queue, strategy):
 
 
 def test_refused_with_require_runs_unfused_and_raises(queue):
-    a, tmp, out = floats(), empty(), empty()
-    index = fq.Buffer(np.arange(8)[::-1].copy())
+    n = 1 << 13  # no work-group is as long
+    a, tmp, out = floats(n), empty(n), empty(n)
+    index = fq.Buffer(np.arange(n)[::-1].copy())
     with (
         pytest.raises(fq.FusionRefused, match="require=True"),
         fq.fusion(queue, require=True) as f,
     ):
-        queue.submit(copy, 8, a, tmp)
-        event = queue.submit(gather, 8, tmp, index, out)
+        queue.submit(copy, n, a, tmp)
+        event = queue.submit(gather, n, tmp, index, out)
     assert not queue.is_in_fusion_mode()
     event.wait()
     f.event.wait()
