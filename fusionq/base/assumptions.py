@@ -216,6 +216,15 @@ ASSUMED: dict[str, Assumption] = {
         3.5, 1.0, "blurs of 256 x 320 floats that clamp as launches without and with code of their "
         "own for the inside of rows: 158, 45 µs of a core (EPYC, AVX-512); not asked for on GPUs"
     ),
+    "vectors_slowdown": Assumption(
+        3.0, 1.0, "products of a sparse matrix of 0 to 5 elements a row with a sum by work-groups "
+        "behind them 2.4 times as long, products of rows of int8 with a function behind them 3.5 "
+        "(EPYC, AVX-512); not asked for on GPUs"
+    ),
+    "columns_slowdown": Assumption(
+        4.0, 1.0, "Maxwell's equations in 109 planes of 110 x 111 floats, in work-groups of 109 x "
+        "1 x 16, 10.5 ms of a core, and 2.1 apart (EPYC, AVX-512); not asked for on GPUs"
+    ),
     "start_launches": Assumption(1.3, 1.3, _FITTED),
     "masked_store_seconds": Assumption(
         2e-8, 2e-8, "kernels over 5,000 and 500,000 work-items in one launch, two cores of an EPYC "

@@ -54,6 +54,11 @@ class Costs:
     clamped_slowdown: float
     """How much longer indices take that are clamped at the ends of rows where each is asked for, in
     work-groups with barriers, than in launches along rows, which ask at the ends only."""
+    vectors_slowdown: float
+    """How much longer kernels take that are faster without vectors of work-items, where other
+    submissions of the launch have them."""
+    columns_slowdown: float
+    """How much longer arrays beyond the caches take that work-groups read in columns."""
     start_launches: float
     """Launches that the start of a persistent kernel costs: its last worker often begins late."""
     masked_store_seconds: float

@@ -70,13 +70,13 @@ def is_for_scalars(kernel: Kernel, body: Body) -> bool:
     return beside is not None and beside.is_for_scalars
 
 
-def slower_together(kernels: Iterable[Kernel]) -> Kernel | None:
-    """One of ``kernels`` that is faster without vectors of work-items, where one kernel that does
-    all of them has vectors; None if there is none such."""
+def slower_together(kernels: Iterable[Kernel]) -> tuple[Kernel, ...]:
+    """Those of ``kernels`` that are faster without vectors of work-items, where one kernel that
+    does all of them has vectors."""
     found = [(kernel, _beside_of(kernel)) for kernel in kernels]
     if sum(inf if beside is None else beside.expressions for _, beside in found) <= _MOST:
-        return None
-    return next((k for k, own in found if own is not None and own.is_for_scalars), None)
+        return ()
+    return tuple(k for k, own in found if own is not None and own.is_for_scalars)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.submission import Submission
 from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.target import Target
+from fusionq.codegen.scalar_items import is_for_scalars
 from fusionq.ir.nodes import Extent, For, Kernel
 from fusionq.ir.walk import is_persistent, subexpressions
 from fusionq.language.ranges import Range
@@ -55,6 +56,8 @@ class JammedLaunches:
         known = self._may_become[kernel]
         if not known or not items.size:
             return None
+        if not self._target.costs.chain_seconds and is_for_scalars(kernel, kernel.body):
+            return None  # those have no vectors, with which they take several times as long
         sizes = replace(launch_sizes(kernel, sources, self._submissions), items=tuple(items))
         trips = KnownValues(kernel, sizes).trips
         fewest = CODE_LIMITS.jammed_iterations

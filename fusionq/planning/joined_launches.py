@@ -9,11 +9,13 @@ from fusionq.analysis.item_space import ItemSpace, global_range, local_range
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.work_groups import largest_extents
 from fusionq.base.target import Target
+from fusionq.codegen.scalar_items import slower_together
 from fusionq.planning.members import Kind, Members
 from fusionq.planning.occupied_lanes import (
     computing_seconds,
     lost_lanes,
     masked_seconds,
+    reads_columns,
     starting_seconds,
 )
 from fusionq.planning.waiting_threads import waiting_launch_seconds
@@ -42,7 +44,7 @@ def slower_joined(
     if not threads:
         parts = [*((kind, before) for kind in earlier), (last, alone)]
         lost = (lost_lanes(kind.submission, space, own, target) for kind, own in parts)
-        why = next(filter(None, lost), None)
+        why = next(filter(None, lost), None) or _lost(members, space, earlier, before, target)
         if why is None and not masked():
             return None
         why = why or "guards that differ are masks"
@@ -50,9 +52,9 @@ def slower_joined(
     joined = launch_seconds([*earlier, one], space, members.different, target)
     apart = launch_seconds(earlier, before, [k.submission for k in earlier], target)
     apart += launch_seconds([one], alone, [last.submission], target)
-    if not threads and members.memory_bytes > target.kept_bytes:
-        streamed = members.memory_bytes / target.costs.memory_bandwidth
-        joined, apart = max(joined, streamed), max(apart, streamed)
+    if not threads:
+        joined = max(joined, _memory_seconds(members, space, target))
+        apart = max(apart, _memory_seconds(members, before, target))
     if masked():
         joined += masked()
         apart += masked_seconds(earlier, target)
@@ -74,7 +76,45 @@ def launch_seconds(
     if target.costs.chain_seconds:
         return sum(k.count * waiting_launch_seconds(k, space, members, target) for k in kinds)
     started = starting_seconds(largest_extents(members, space), space, target)
-    return started + sum(k.count * computing_seconds(k, space, target) for k in kinds)
+    slower = slower_together(k.submission.ir for k in kinds)
+
+    def seconds(kind: Kind) -> float:
+        times = target.costs.vectors_slowdown if kind.submission.ir in slower else 1.0
+        return kind.count * times * computing_seconds(kind, space, target)
+
+    return started + sum(map(seconds, kinds))
+
+
+def _lost(
+    members: Members,
+    space: ItemSpace,
+    earlier: Sequence[Kind],
+    before: ItemSpace,
+    target: Target,
+) -> str | None:
+    """What makes some of ``members`` slower together over ``space`` than the ``earlier`` ones
+    ``before``, whatever lanes there are; None if nothing does."""
+    slower = slower_together(submission.ir for submission in members.different)
+    known = slower_together(kind.submission.ir for kind in earlier)
+    for kernel in slower:
+        if kernel not in known:
+            return f"vectors would be made of work-items of {kernel.name}, which is faster without"
+    if reads_columns(members, space, target) and not reads_columns(members, before, target):
+        return f"they would read {members.memory_bytes:,} bytes in columns"
+    return None
+
+
+def _memory_seconds(members: Members, space: ItemSpace, target: Target) -> float:
+    """What the memory of ``members`` takes at least, where it is more than caches keep, or is read
+    in columns."""
+    costs, columns = target.costs, reads_columns(members, space, target)
+    if members.memory_bytes > target.kept_bytes:
+        bandwidth = costs.memory_bandwidth
+    elif columns:
+        bandwidth = costs.cache_bandwidth
+    else:
+        return 0.0
+    return members.memory_bytes / bandwidth * (costs.columns_slowdown if columns else 1.0)
 
 
 def _text(space: ItemSpace) -> str:

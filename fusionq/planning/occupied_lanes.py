@@ -18,7 +18,7 @@ from math import prod
 
 from fusionq.analysis.item_space import ItemSpace, global_range
 from fusionq.analysis.submission import Submission
-from fusionq.analysis.work_groups import group_count
+from fusionq.analysis.work_groups import group_count, largest_extents
 from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import Target
 from fusionq.codegen.loop_bounds import loop_bounds
@@ -26,7 +26,7 @@ from fusionq.ir.nodes import Compare, Expr, Kernel, Store
 from fusionq.ir.walk import statements
 from fusionq.planning.clamped_rows import clamped_by
 from fusionq.planning.known_values import KnownValues, sizes_of
-from fusionq.planning.members import Kind
+from fusionq.planning.members import Kind, Members
 from fusionq.planning.segmented_launches import launched_in_segments
 
 
@@ -66,6 +66,18 @@ def lost_lanes(
     side = own[-1] if space.local_range is None else min(own[-1], space.local_range[-1])
     lanes = min(side, target.vector_width)
     return f"vectors would have work-items of {name} in {lanes} of {target.vector_width} lanes"
+
+
+def reads_columns(members: Members, space: ItemSpace, target: Target) -> bool:
+    """Whether work-groups over ``space`` read arrays of ``members`` in columns that are parts of
+    rows, which takes longer than what they compute."""
+    local = space.local_range
+    if local is None or prod(local[:-1]) == 1:
+        return False
+    if local[-1] >= largest_extents(members.different, space)[-1]:
+        return False
+    touched = members.memory_bytes
+    return touched > target.worker_cache_bytes and members.work < target.machine_balance * touched
 
 
 def masked_seconds(kinds: Sequence[Kind], target: Target) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from math import prod
 from typing import Literal, TypeAlias
@@ -15,11 +15,12 @@ from fusionq.analysis.work_groups import group_count, largest_extents
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import Target
 from fusionq.codegen.scalar_items import slower_together
+from fusionq.ir.nodes import Kernel
 from fusionq.planning.clamped_rows import clamped_by
 from fusionq.planning.cost import MARGIN
 from fusionq.planning.joined_launches import slower_joined
 from fusionq.planning.members import Members
-from fusionq.planning.occupied_lanes import masked_seconds
+from fusionq.planning.occupied_lanes import masked_seconds, reads_columns
 
 Wanted: TypeAlias = Literal["profitable", "asked", "required"]
 """Which submissions join that may: where it is likely to be profitable; as that was asked for,
@@ -55,25 +56,28 @@ def unprofitable(
     alike = space.mode == "ids" and (len(set(ranges)) == 1 or space.ndim == 1)
     threads = bool(target.costs.chain_seconds)
     masked = cache(lambda: masked_seconds(members.kinds, target) if masks else 0.0)
+    vectors = () if threads else slower_together(submission.ir for submission in submissions)
     reason = None
     if threads:
         if alike and space.local_range == before.local_range:
             return None
     elif space.mode != "linear" and any(local_range(s) is not None for s in submissions):
-        return None
+        if not vectors:
+            return None
     elif space.local_range is None:
         if wanted == "profitable":
-            reason = _vectors_made(members) or _many_streams(members, target, validity)
-        if alike and reason is None and not masked():
+            reason = _vectors_made(vectors) or _many_streams(members, target, validity)
+        if alike and reason is None and not masked() and not vectors:
             return None  # whole groups of one dimension find out that they have nothing to do
     whole = alike and space.local_range is None
-    if reason is None and wanted == "profitable" and not (threads or whole):
+    own_groups = any(local_range(s) is not None for s in submissions)
+    if reason is None and wanted == "profitable" and not (threads or whole or own_groups):
         reason = _slow_shape(members, space, target)
     if reason is None:
         times = 1.0 if wanted == "profitable" else MARGIN
         reason = slower_joined(members, space, before, target, measured, times, masked)
     row = prod((space.local_range or ())[:-1]) == 1
-    if reason is None and not threads and alike and row:
+    if reason is None and not threads and alike and row and not vectors:
         if masked():  # which fewer work-items do, too
             for extent in sorted(set().union(*map(_extents, submissions))):
                 most = max(target.launch_masked_items, size_order(extent, bits=2)[1])
@@ -88,16 +92,15 @@ def unprofitable(
     return f"{reason}; {remedy}"
 
 
-def _vectors_made(members: Members) -> str | None:
-    """Why one launch for all of ``members`` takes longer than a launch each, on CPUs: some of them
-    are done without vectors of work-items there (``codegen.scalar_items``), and all together are
-    not."""
-    kernel = slower_together(submission.ir for submission in members.different)
-    if kernel is None:
+def _vectors_made(kernels: Sequence[Kernel]) -> str | None:
+    """Why one launch for all submissions takes longer than a launch each, on CPUs: these
+    ``kernels`` of them are done without vectors of work-items there (``codegen.scalar_items``), and
+    all together are not."""
+    if not kernels:
         return None
     return (
-        f"the loops of {kernel.name}, which go on as long as memory says, would be done by "
-        "vectors, which wait for the longest of them"
+        f"the loops of {kernels[0].name}, which by itself is done without vectors of work-items, "
+        "would be done by vectors, which load element by element and wait for the longest of them"
     )
 
 
@@ -167,10 +170,8 @@ def _slow_groups(
     units = target.device.compute_units
     if groups < min(units, items):
         return f"there are {groups} of them for {units} compute units"
-    if prod(local[:-1]) > 1 and local[-1] < extents[-1]:
-        touched = members.memory_bytes
-        if touched > target.worker_cache_bytes and members.work < target.machine_balance * touched:
-            return f"read {touched:,} bytes in columns"
+    if reads_columns(members, space, target):
+        return f"read {members.memory_bytes:,} bytes in columns"
     masked = members.masked(local, extents)
     if masked > _cheaper_than_launches(members, target):
         return (

@@ -81,6 +81,24 @@ def double(item: fq.Item, a, out):
     out[i] = a[i] * 2
 
 
+@fq.kernel
+def bulge(item: fq.Item, a, out):
+    i, j = item.get_id(0), item.get_id(1)
+    out[i, j] = a[i, j] + 1
+
+
+@fq.kernel
+def far_ends(item: fq.Item, a, out):
+    i, j = item.get_id(0), item.get_id(1)
+    out[i, j] = a[a.shape[0] - 1 - i, j] - 1
+
+
+def columns(rows: int, width: int, ends: int = 4) -> Sequence[object]:
+    """What leads from the first rows to the last: only work-groups of whole columns hold it."""
+    a, b, c = (np.zeros((rows, width), np.float32) for _ in range(3))
+    return submissions((bulge, (rows, width), a, b), (far_ends, (ends, width), b, c))
+
+
 def bodies(n: int, parts: int = 2) -> Sequence[object]:
     position, force, velocity = (np.zeros((n, parts), np.float32) for _ in range(3))
     return submissions((attract, n, position, force), (kick, (n, parts), velocity, force))
@@ -191,6 +209,20 @@ def test_columns_lose_none() -> None:
     assert lost_lanes(submission, space, ItemSpace("ids", 1, None), TWO_CORES) is None
 
 
+def test_memory_that_is_read_in_columns_takes_longer() -> None:
+    small, wide, narrow = (
+        plan_of(columns(*s), strategy="fused") for s in ((64, 64), (100, 40_000), (100, 16))
+    )
+    assert [stage.local_range for stage in small.stages] == [(64, 16)]
+    assert len(narrow.stages) == 1  # in a worker's own cache
+    first, second = wide.stages
+    assert first.local_range is second.local_range is None
+    assert "where they would read 48,000,000 bytes in columns, is pred" in str(second.boundary)
+    assert len(plan_of(columns(100, 40_000), require=True).stages) == 1
+    boundary = plan_of(columns(100, 40_000), strategy="sequence").stages[1].boundary
+    assert "read 48,000,000 bytes in columns" in str(boundary)
+
+
 def test_small_work_groups_take_their_start() -> None:
     spaces = [ItemSpace("ids", 2, local) for local in (None, (1, 256), (1, 32))]
     none, few, many = (starting_seconds((1024, 32), space, TWO_CORES) for space in spaces)
@@ -257,9 +289,7 @@ def smoothed(item: fq.Item, a, out):
 
 
 def beside_guards(n: int, *kernels: object) -> Sequence[object]:
-    return submissions(
-        *((k, n, np.zeros(n, np.float32), np.zeros(n, np.float32)) for k in kernels)
-    )
+    return submissions(*((k, n, np.zeros(n, np.float32), np.zeros(n, np.float32)) for k in kernels))
 
 
 @pytest.mark.parametrize("kernels", [(smoothed, double), (double, smoothed)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -39,11 +41,11 @@ def row_sums(item: fq.Item, y, a, out):
     out[i] = s
 
 
-def listed(other_kernel, rows=ROWS, is_first=False):
+def listed(other_kernel, rows=ROWS, is_first=False, columns=COLUMNS):
     """A sparse product, and ``other_kernel``, which reads its result, behind or ahead of it."""
     first, column = np.zeros(rows + 1, np.int32), np.zeros(8 * rows, np.int32)
     value, x, y, out = np.zeros(8 * rows), np.zeros(rows), np.zeros(rows), np.zeros(rows)
-    other = x if other_kernel is add else np.zeros((rows, COLUMNS))
+    other = x if other_kernel is add else np.zeros((rows, columns))
     sparse = product, (rows,), first, column, value, x, y
     dense = other_kernel, (rows,), y, other, out
     return submissions(*((dense, sparse) if is_first else (sparse, dense)))
@@ -57,7 +59,7 @@ def launches(submitted, strategy="sequence", target=TWO_CORES):
 @pytest.mark.parametrize("is_first", [False, True])
 def test_vectors_would_wait_for_the_longest_loop(is_first):
     _, boundary = launches(listed(row_sums, is_first=is_first))
-    assert "the loops of product, which go on as long as memory says" in boundary
+    assert "the loops of product, which by itself is done without vectors of work-items" in boundary
     assert "strategy='fused' joins them all the same" in boundary
 
 
@@ -67,6 +69,61 @@ def test_what_does_little_is_done_without_vectors_too():
 
 def test_who_asks_for_one_launch_has_it():
     assert launches(listed(row_sums), "fused") == [None]
+
+
+def test_one_launch_that_is_predicted_to_take_long_has_to_be_required():
+    _, boundary = launches(listed(row_sums, rows=20_000, columns=2), "fused")
+    assert "where vectors would be made of work-items of product, which is faster with" in boundary
+    assert "require=True joins them all the same" in boundary
+    required = FusionOptions(strategy="fused", require=True)
+    submitted = listed(row_sums, rows=20_000, columns=2)
+    assert len(make_plan(submitted, required, TWO_CORES).stages) == 1
+    assert launches(listed(row_sums, rows=20_000, columns=2), "fused", H100) == [None]
+
+
+def test_work_groups_of_a_function_have_vectors():
+    @fq.kernel
+    def group_sums(item: fq.NdItem, y, out):
+        group = item.get_group()
+        s = fq.reduce_over_group(group, y[item.get_global_id(0)], "add")
+        if group.leader:
+            out[group.get_group_id(0)] = s
+
+    def both(rows):
+        first, column = np.zeros(rows + 1, np.int32), np.zeros(8 * rows, np.int32)
+        value, x, y = np.zeros(8 * rows), np.zeros(rows), np.zeros(rows)
+        sparse = product, (rows,), first, column, value, x, y
+        return submissions(sparse, (group_sums, fq.NdRange(rows, 64), y, np.zeros(rows // 64)))
+
+    for strategy in ("fused", "sequence"):
+        assert launches(both(64), strategy) == [None]
+        _, boundary = launches(both(20_032), strategy)
+        assert "vectors would be made of work-items of product" in boundary
+
+
+def test_rows_of_integers_are_not_done_by_several_neighbours_together():
+    """With vectors of work-items, that is, each of which would load its row element by element."""
+
+    @fq.kernel
+    def byte_product(item: fq.Item, a, b, out):
+        i, j = item.get_id(0), item.get_id(1)
+        total = np.int32(0)
+        for k in range(a.shape[1]):
+            total += np.int32(a[i, k]) * np.int32(b[j, k])
+        out[i, j] = total
+
+    @fq.kernel
+    def smooth(item: fq.Item, a, out):
+        i, j = item.get_id(0), item.get_id(1)
+        out[i, j] = 1 / (1 + np.exp(-np.float32(a[i, j])))
+
+    n = 512
+    target = replace(TWO_CORES, device=replace(TWO_CORES.device, jams_items=True))
+    a, b = (np.zeros((n, n), np.int8) for _ in range(2))
+    product, last = (byte_product, (n, n), a, b, np.zeros((n, n), np.int32)), np.zeros((n, n), "f")
+    submitted = submissions(product, (smooth, (n, n), product[-1], last))
+    plan = make_plan(submitted, FusionOptions(strategy="fused"), target, measured=lambda: target)
+    assert [stage.items_at_once for stage in plan.stages] == [()]
 
 
 def test_a_launch_counts_more_than_few_work_items():
