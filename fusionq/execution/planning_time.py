@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf, prod
@@ -36,11 +36,17 @@ clock: Callable[[], float] = time.thread_time
 
 class PlanningStopped(Exception):
     """There is no plan yet; the text says why.  ``chooser`` times the list's run, where it learns
-    from runs."""
+    from runs.  ``timings``: what planning has taken this time, in seconds by phase."""
 
-    def __init__(self, reason: str, chooser: RunChooser | None = None) -> None:
+    def __init__(
+        self,
+        reason: str,
+        chooser: RunChooser | None = None,
+        timings: Mapping[str, float] | None = None,
+    ) -> None:
         super().__init__(reason)
         self.chooser = chooser
+        self.timings = timings or {}
 
 
 def seconds_allowed(
@@ -143,7 +149,8 @@ class UnfinishedPlans:
                 raise PlanningStopped(
                     f"planning is not done after {seconds:.2g} s, all that this list may wait for "
                     "it; the next run of such a list goes on where it stopped "
-                    "(FUSIONQ_PLANNING_SECONDS allows more)"
+                    "(FUSIONQ_PLANNING_SECONDS allows more)",
+                    timings=timings,
                 )
             if plan.validity.holds(submissions):
                 return plan

@@ -87,7 +87,7 @@ def with_overlap(
     found = yield from versions(questions, dependences, options)
     found = found.needed()
     if not found.found:
-        return _nothing(questions, found.refused)
+        return _nothing(questions, found.refused, dependences)
     finder = _Ways(questions, rows, options, target, fixed, varying, barrierless, decisions)
     grouped = barrierless is None and options.barriers == "auto"
     deepest = max(found.steps().values()) + 1
@@ -375,10 +375,22 @@ def _places(renamed: RenamedList, places: Collection[ScalarPlace]) -> list[Scala
     return [place for place, origin in renamed.origins.items() if origin in places]
 
 
-def _nothing(questions: Questions, refused: Mapping[int, str]) -> str:
-    """Why nothing is computed anew."""
+def _nothing(
+    questions: Questions,
+    refused: Mapping[int, str],
+    dependences: Sequence[Sequence[PairScope]] = (),
+) -> str:
+    """Why nothing is computed anew in a list with these ``dependences``."""
     if not refused:
-        return NOTHING_EXCHANGED
+        reads = (d for needed in dependences for d in needed if d.kind == "RAW")
+        unknown = next((d for d in reads if d.scope == "UNKNOWN"), None)
+        if unknown is None:
+            return NOTHING_EXCHANGED
+        consumer, producer = (questions.numbers[s] for s in (unknown.consumer, unknown.producer))
+        return (
+            f"nothing is computed anew: what submission {consumer} reads of submission {producer} "
+            f"is not known ({unknown.reason})"
+        )
     label = {lies.group: place for place, lies in reversed(questions.place.items())}
     reasons = dict.fromkeys(
         f"`{questions.buffer_name(*label[group])}`: {reason}" for group, reason in refused.items()

@@ -362,6 +362,7 @@ class QueueState:
         if isinstance(error, PlanningStopped):
             self.launcher.get_ready(pending)
             self.launcher.run_unfused(partial(self._run_each, pending, str(error)), error)
+            pending.timings = error.timings
             pending.options = options  # by which it is planned on when it runs again
             return None
         self._run_unfused(pending, str(error))

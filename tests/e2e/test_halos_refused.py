@@ -174,6 +174,22 @@ def test_no_work_item_reads_what_another_one_writes(reference_queue):
     assert "no work-item reads what another one" in lists(chain(double, double)).fallback
 
 
+def test_what_is_read_is_not_known(reference_queue):
+    @fq.kernel
+    def looked_up(item: fq.Item, places, a, out):
+        i = item.get_id(0)
+        out[i] = a[places[i]]
+
+    n = 5000
+    places, a = fq.Buffer(np.arange(n)[::-1].copy()), fq.Buffer(np.arange(n))
+    b, c = fq.Buffer(n, np.int64), fq.Buffer(n, np.int64)
+    with fq.fusion(reference_queue, strategy="overlap") as f:
+        reference_queue.submit(double, n, a, b)
+        reference_queue.submit(looked_up, n, places, b, c)
+    assert "what submission 1 reads of submission 0 is not known (the index at" in f.report.fallback
+    assert np.array_equal(c.numpy(), 2 * np.arange(n)[::-1])
+
+
 def test_promote_none(lists):
     def run(promote):
         a, b = fq.Buffer(np.arange(N)), fq.Buffer(N, np.int64)
