@@ -12,7 +12,8 @@ where the counter is read later, the loop stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -53,23 +54,28 @@ def with_counted_loops(body: Body, fresh: Callable[[str], str]) -> Body:
     variables of those wanted."""
     if not any(isinstance(s, While) for s in statements(body)):
         return body
-    return _counted(body, (), fresh)
+    return _counted(body, (), fresh, _sizes(body))
 
 
-def _counted(body: Body, later: Sequence[Stmt], fresh: Callable[[str], str]) -> Body:
+Sizes = Mapping[str, Expr]
+"""The values of variables that are set once, to a size of the range or of a work-group."""
+
+
+def _counted(body: Body, later: Sequence[Stmt], fresh: Callable[[str], str], sizes: Sizes) -> Body:
     """``body`` with its loops counted; ``later``: what may run behind it."""
     made: list[Stmt] = []
     for place, stmt in enumerate(body):
         after = [*body[place + 1 :], *later]
         match stmt:
             case If():
-                then, orelse = (_counted(p, after, fresh) for p in (stmt.then, stmt.orelse))
+                branches = stmt.then, stmt.orelse
+                then, orelse = (_counted(p, after, fresh, sizes) for p in branches)
                 stmt = replace(stmt, then=then, orelse=orelse)
             case For() | While():
                 # Behind an iteration comes the next one, or what follows the loop.
                 again = If(Const(BOOL, True), (stmt,))
-                stmt = replace(stmt, body=_counted(stmt.body, [again, *after], fresh))
-        counter = _counter(stmt) if isinstance(stmt, While) else None
+                stmt = replace(stmt, body=_counted(stmt.body, [again, *after], fresh, sizes))
+        counter = _counter(stmt, sizes) if isinstance(stmt, While) else None
         if counter is None or _use(counter.name, after) == "read":
             made.append(stmt)
             continue
@@ -89,7 +95,7 @@ class _Counter(NamedTuple):
     step: Expr
 
 
-def _counter(loop: While) -> _Counter | None:
+def _counter(loop: While, sizes: Sizes) -> _Counter | None:
     """What a loop counts, if it goes on for each iteration, at its end, and ends by that."""
     cond, last = loop.cond, loop.body[-1] if loop.body else None
     if not isinstance(cond, Compare) or not isinstance(last, Assign):
@@ -99,7 +105,7 @@ def _counter(loop: While) -> _Counter | None:
         op, stop = MIRRORED[cond.op], cond.lhs
         if cond.rhs != Var(INT64, last.name):
             return None
-    step = _step(last)
+    step = _step(last, sizes)
     sets = [assigned_variable(s) for s in statements(loop.body)]
     if step is None or sets.count(last.name) != 1 or any(map(_goes_on, loop.body)):
         return None
@@ -113,7 +119,7 @@ def _counter(loop: While) -> _Counter | None:
     return _Counter(last.name, stop, step) if op == ("lt" if up else "gt") else None
 
 
-def _step(last: Assign) -> Expr | None:
+def _step(last: Assign, sizes: Sizes) -> Expr | None:
     """What a loop's last statement adds to a variable, if that is never 0 and of one sign."""
     match last.value:
         case Binary(op="add", lhs=Var(name=name), rhs=step) if name == last.name:
@@ -127,8 +133,25 @@ def _step(last: Assign) -> Expr | None:
     match step:
         case Const(type, value) if type == INT64 and int(value) != 0:
             return step
+        case Var(name=name):
+            return sizes.get(name)
+    return _size(step)
+
+
+def _sizes(body: Body) -> Sizes:
+    times = Counter(assigned_variable(s) for s in statements(body))
+    found = (s for s in statements(body) if isinstance(s, Assign) and times[s.name] == 1)
+    return {s.name: size for s in found if (size := _size(s.value)) is not None}
+
+
+def _size(e: Expr) -> Expr | None:
+    """The size of the range or of a work-group that ``e`` is; None where it is none."""
+    match e:
         case ItemQuery("local_range" | "global_range"):
-            return step
+            return e
+        case Binary(_, "mul", ItemQuery(one, dim), ItemQuery(other, same)) if dim == same:
+            if {one, other} == {"group_range", "local_range"}:
+                return ItemQuery("global_range", dim)
     return None
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from math import inf
 from time import perf_counter
 
@@ -55,6 +57,7 @@ from fusionq.planning.specialise import (
 )
 from fusionq.planning.stage_kernels import StageKernels
 from fusionq.planning.stages import Stage
+from fusionq.planning.turns_list import TurnsList, turns_list
 from fusionq.planning.widened_list import widened_list
 
 MOST_COMPARED = 64
@@ -119,21 +122,25 @@ class Planning:
         widened = widened_list(submissions, target)
         interchanged = interchanged_list(widened.submissions, target)
         validities = [plan.validity for plan in known]
+        operations = operations_to_wait_for(len(submissions)) if is_waited_for else None
+        self._operations = PlanOperations(seconds, operations=operations)
         with ISL_LOCK:
+            with plan_operations(self._operations):
+                before = widened.rests_on, interchanged.rests_on
+                self._turns = turns_list(interchanged.submissions, target, before)
             seen = varying_scalars(validities, submissions)
             fixed = constants(submissions, seen)
             varying = varying_since(validities, submissions, MOST_VALUES)
         bounded = options.strategy == "auto" and not options.require
-        made = interchanged.submissions
-        bound = BuildBound(made, target, is_built) if bounded else None
-        operations = operations_to_wait_for(len(submissions)) if is_waited_for else None
-        self._operations = PlanOperations(seconds, operations=operations)
-        task = PlanTask(
+        made = self._turns.submissions
+        self._bound_of = partial(BuildBound, target=target, is_built=is_built)
+        bound = self._bound_of(made) if bounded else None
+        self._task = PlanTask(
             made, options, target, fixed, seen, varying, bool(known), measured, bound,
-            (widened.rests_on, interchanged.rests_on),
-        )
+            self._turns.rest_on,
+        )  # fmt: skip
         self._interchanged = interchanged
-        self._steps = _plan_steps(task, self.timings, self.dependences)
+        self._steps = _plan_steps(self._task, self.timings, self.dependences)
 
     def go_on(self, stops: Callable[[], bool] = lambda: False) -> Plan | None:
         """The plan; None where it ``stops`` before the next step."""
@@ -144,13 +151,27 @@ class Planning:
                 try:
                     phase = next(self._steps)
                 except StopIteration as end:
-                    plan: Plan = self._interchanged.users_plan(end.value)
+                    if not self._turns.serves(end.value):
+                        self._begin_without_turns()
+                        continue
+                    ordered = self._turns.users_plan(end.value, self._interchanged.submissions)
+                    plan: Plan = self._interchanged.users_plan(ordered)
                     add_seconds(plan.timings, "passes", perf_counter() - started)
                     return plan
                 now = perf_counter()
                 add_seconds(self.timings, phase, now - started)
                 started = now
         return None
+
+    def _begin_without_turns(self) -> None:
+        """Plan the list anew, in which all submissions go through their ranges in turns."""
+        made = self._interchanged.submissions
+        self._turns = TurnsList(made, {}, self._turns.before)
+        bound = None if self._task.bound is None else self._bound_of(made)
+        rest_on = self._turns.rest_on
+        self._task = replace(self._task, submissions=made, bound=bound, rest_on=rest_on)
+        self.dependences.clear()
+        self._steps = _plan_steps(self._task, self.timings, self.dependences)
 
 
 def _plan_steps(

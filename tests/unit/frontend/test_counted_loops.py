@@ -51,6 +51,9 @@ def test_what_it_becomes() -> None:
         "j = n\nwhile j > 0:\n    t += j\n    j -= 3",
         "j = a.shape[0]\nwhile j >= 1:\n    t += j\n    j -= 1",
         "j = l\nwhile j <= a.shape[0]:\n    t += j\n    j += item.get_local_range(0)",
+        "s = item.get_local_range(0)\nj = l\nwhile j < n:\n    t += j\n    j += s",
+        "s = item.get_local_range(0) * item.get_group().get_group_range(0)\nj = l\n"
+        "while j < n:\n    t += j\n    j += s",
         "j = a[0]\nwhile j < n:\n    t += j\n    j += 1",
         "j = l\nwhile j < n:\n    if a[j % 8] > 3:\n        break\n    t += j\n    j += 1",
         "j = l\nwhile j < n:\n    t += j\n    j += 1\nj = 7\nt += j",
@@ -65,6 +68,9 @@ def test_loops_that_count(text: str) -> None:
     (
         "j = l\nwhile j < n:\n    t += j\n    j += 1\nt += j",  # read behind it
         "j = l\nwhile j < n:\n    t += j\n    j += n",  # perhaps 0, or negative
+        "s = n * item.get_local_range(0)\nj = l\nwhile j < n:\n    t += j\n    j += s",
+        "s = item.get_local_range(0)\nif n > 3:\n    s = s * 2\nj = l\n"
+        "while j < n:\n    t += j\n    j += s",
         "j = l\nwhile j < a[0]:\n    t += j\n    j += 1",  # may be stored to
         "j = l\nwhile j < n + t:\n    t += j\n    j += 1",  # a limit that moves
         "j = l\nwhile j != n:\n    t += j\n    j += 2",  # never, perhaps
