@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fusionq.analysis.footprint import item_elements, shared_by_owners, union
+from fusionq.analysis.isl_operations import TooManyOperations, answered
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.ir.nodes import Atomic
 
 

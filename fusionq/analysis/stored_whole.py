@@ -7,8 +7,8 @@ from typing import NamedTuple
 import islpy as isl
 
 from fusionq.analysis.bounds import touched
+from fusionq.analysis.isl_operations import TooManyOperations, answered
 from fusionq.analysis.list_analysis import ListAnalysis, bounds_box
-from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.submission import ArrayArgument
 from fusionq.analysis.validity import Validity
 from fusionq.ir.nodes import Atomic, Kernel

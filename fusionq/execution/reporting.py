@@ -66,7 +66,7 @@ def _report_of_unfused(ended: SubmissionList) -> Report:
     plan = plan.named_for(submissions)
     plain = [entry.plain for entry in ended.entries if entry.plain is not None]
     sources = tuple(program.source for run in plain for program in run.built.programs)
-    return Report(plan, submissions, sources, "none", dict(ended.timings))
+    return Report(plan, submissions, sources, "miss", dict(ended.timings))
 
 
 _analysed_before: OrderedDict[Hashable, list[Plan]] = OrderedDict()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fusionq.analysis.isl_operations import CHECK_LOST, ISL_LOCK, PlanOperations, plan_operations
 from fusionq.analysis.list_analysis import analyse
-from fusionq.analysis.proof import CHECK_LOST, ISL_LOCK, PlanOperations, plan_operations
 from fusionq.analysis.stored_whole import WholeStores, only_stored, stored_whole
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.validity import validity_of

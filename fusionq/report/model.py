@@ -27,7 +27,7 @@ from fusionq.report.advice import advice
 if TYPE_CHECKING:
     from fusionq.megakernel.schedule import Schedule
 
-CacheOutcome: TypeAlias = Literal["miss", "memory", "disk", "none"]
+CacheOutcome: TypeAlias = Literal["miss", "memory", "disk"]
 
 
 
@@ -147,7 +147,7 @@ class ReportModel:
     """The device source of each launch."""
     cache: CacheOutcome
     """Where the plan came from: made now (``miss``), or from the cache in ``memory`` or on
-    ``disk``; ``none`` where each submission ran by itself, since there is no plan."""
+    ``disk``.  Where each submission ran by itself while there is no plan yet, ``miss``."""
     timings: dict[str, float]
     """Seconds by phase."""
     schedules: tuple[Schedule | None, ...] = field(default=(), repr=False, compare=False)

@@ -27,12 +27,7 @@ MOST_SHOWN = 20
 MOST_LETTERS = 160
 """Of an expression that says what a tile waits for."""
 
-_CACHE_WORDS = {
-    "miss": "made new",
-    "memory": "from the cache in memory",
-    "disk": "from disk",
-    "none": "none, each submission ran by itself",
-}
+_CACHE_WORDS = {"miss": "made new", "memory": "from the cache in memory", "disk": "from disk"}
 
 _GOOD = ("fused", "megakernel", "overlap", "NONE", "ITEM", "GROUP", "private", "local")
 
