@@ -35,7 +35,7 @@ class OverwrittenMemory:
         memory: Sequence[object],
     ) -> None:
         self._found: list[Storage] = []
-        if any([type(held) is Storage and held.address is None for held in memory]):
+        if any([_may_be_unfilled(held) for held in memory]):
             self._found = _overwritten(entries, operands(), memory)
 
     def __enter__(self) -> None:
@@ -45,6 +45,10 @@ class OverwrittenMemory:
     def __exit__(self, *error: object) -> None:
         for held in self._found:
             held.is_overwritten = False
+
+
+def _may_be_unfilled(held: object) -> bool:
+    return type(held) is Storage and held.address is None and held.nbytes >= LEAST
 
 
 def _overwritten(
@@ -63,8 +67,7 @@ def _overwritten(
             (k, held)
             for k, held in enumerate(own)
             if type(held) is Storage
-            and held.address is None
-            and held.nbytes >= LEAST
+            and _may_be_unfilled(held)
             and entry.stores[k]
             and held.token not in seen
             and tokens.count(held.token) == 1
