@@ -10,6 +10,7 @@ from fusionq.analysis.submission import Submission
 from fusionq.analysis.work_groups import largest_extents
 from fusionq.base.target import Target
 from fusionq.codegen.scalar_items import slower_together
+from fusionq.planning.jammed_launches import jammed_share
 from fusionq.planning.members import Kind, Members
 from fusionq.planning.occupied_lanes import (
     computing_seconds,
@@ -78,8 +79,11 @@ def launch_seconds(
     started = starting_seconds(largest_extents(members, space), space, target)
     slower = slower_together(k.submission.ir for k in kinds)
 
+    together = space.local_range is None and space.mode == "ids"
+
     def seconds(kind: Kind) -> float:
         times = target.costs.vectors_slowdown if kind.submission.ir in slower else 1.0
+        times *= jammed_share(kind.submission, target) if together else 1.0
         return kind.count * times * computing_seconds(kind, space, target)
 
     return started + sum(map(seconds, kinds))
@@ -99,6 +103,12 @@ def _lost(
     for kernel in slower:
         if kernel not in known:
             return f"vectors would be made of work-items of {kernel.name}, which is faster without"
+    if space.local_range is not None:
+        new = members.kinds[-1:] if before.local_range is not None else members.kinds
+        for kind in new:
+            if jammed_share(kind.submission, target) < 1:
+                name = kind.submission.ir.name
+                return f"work-items of {name} would not do several neighbours together"
     if reads_columns(members, space, target) and not reads_columns(members, before, target):
         return f"they would read {members.memory_bytes:,} bytes in columns"
     return None
