@@ -89,9 +89,7 @@ class SplitLaunches:
             return kernel, known.guards
         return split.kernel, split.guards
 
-    def _is_faster(
-        self, split: _Split, sources: Mapping[str, ParamSource], items: Range
-    ) -> bool:
+    def _is_faster(self, split: _Split, sources: Mapping[str, ParamSource], items: Range) -> bool:
         """Whether launches over ``items`` take less along rows."""
         target, ndim = self._target, split.kernel.ndim
         row = items[-1] if ndim == len(items) else items.size
@@ -136,7 +134,7 @@ def _known(kernel: Kernel, target: Target) -> _Launched:
 def _split(kernel: Kernel, target: Target) -> _Split | None:
     """``kernel`` along rows; None where that is not possible, or saves nothing."""
     rows = rows_of(kernel)
-    if rows is None or rows.interior is None or not _is_beside_bounds(kernel, rows.body):
+    if rows is None or rows.interior is None or not is_beside_bounds(kernel, rows.body):
         return None
     if _is_chosen_alone(kernel, rows.body, rows.interior):
         return None
@@ -158,7 +156,7 @@ def _is_chosen_alone(kernel: Kernel, body: Body, interior: Interior) -> bool:
     return interior_of(replace(kernel, body=body), keeps_rows=True, eager=False) is None
 
 
-def _is_beside_bounds(kernel: Kernel, body: Body) -> bool:
+def is_beside_bounds(kernel: Kernel, body: Body) -> bool:
     """Whether conditions bound a part of a row that are no bounds of the compiler's loop."""
     inner = with_loop_bounds(body)
     while (bound := only_condition(inner)) is not None:

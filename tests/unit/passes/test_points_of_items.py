@@ -39,11 +39,38 @@ def test_what_it_becomes() -> None:
     assert print_kernel(made) == """\
 def moved(item, a, b):
     # a: int64[:, :], b: int64[:, :]
-    for place_1 in range(3):
-        i = item.get_id(0)
-        place = place_1
-        if a[i, place] <= 2:
-            b[i, place] = b[i, place] + a[i, (place + 1) % 3] + (item.get_id(0) * 3 + place_1)
+    for place in range(3):
+        if a[item.get_id(0), place] <= 2:
+            b[item.get_id(0), place] = b[item.get_id(0), place] + a[item.get_id(0), (place + 1) % 3] + (item.get_id(0) * 3 + place)
+"""  # noqa: E501
+
+
+@fq.kernel
+def guarded(item: fq.Item, a, b):
+    y, x, c = item.get_id(0), item.get_id(1), item.get_id(2)
+    last = c * 2 // 3
+    width = a.shape[1] // 2
+    if y == 0 or x >= width:
+        return
+    first = a[y, x, 0]
+    if y > c:
+        b[y, x, c] = first + last
+
+
+def test_what_is_the_same_for_all_parts_is_done_once():
+    kernel = specialised(guarded, (5, 4, 3), *[np.zeros((5, 4, 3), np.int64)] * 2)
+    made = points_of_items(kernel, 3)
+    verify(made)
+    assert print_kernel(made) == """\
+def guarded(item, a, b):
+    # a: int64[:, :, :], b: int64[:, :, :]
+    width = a.shape[1] // 2
+    if not (item.get_id(0) == 0 or item.get_id(1) >= width):
+        for place in range(3):
+            last = place * 2 // 3
+            first = a[item.get_id(0), item.get_id(1), 0]
+            if item.get_id(0) > place:
+                b[item.get_id(0), item.get_id(1), place] = first + last
 """
 
 
