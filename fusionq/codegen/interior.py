@@ -68,6 +68,9 @@ MOST_NODES = 400
 _FAR = 1 << 62
 """Beyond all ids; up to it, what is added to an id does not wrap."""
 
+_DISTANT = 1 << 61
+"""Up to it, what is subtracted from a bound of ids does not wrap."""
+
 _SMALL = 1 << 32
 
 
@@ -157,13 +160,14 @@ def _combined(e: Logical) -> Expr:
 
 
 class _Offset(NamedTuple):
-    """An id by ``sign``, to which ``distance`` is added before and from ``least`` to ``greatest``
+    """An id by ``sign``, to which ``distance``, the same for a row, is added before and from
+    ``least`` to ``greatest``
     behind that: constants and variables of loops."""
 
     sign: int
     least: int
     greatest: int
-    distance: Var | None
+    distance: Expr | None
 
     @property
     def added(self) -> Interval:
@@ -335,20 +339,31 @@ class _Decider:
     def _within_period(self, place: Expr, period: Expr) -> Expr | None:
         """What ``place % period`` is where that leaves ``place`` as it is, or takes away the one
         period that was added to it, ``(id - 1 + period) % period``; None where it is neither."""
-        bounds = len(self.lows), len(self.highs), len(self.where), len(self.decided)
-        if self._offset(place) is None:
-            rest = _without_addend(self._known(place), self._known(period))
-            if rest is None or self._offset(rest) is None or not self._uniform(period):
+        bounds = self._bounds
+        rest = _without_addend(self._known(place), self._known(period))
+        if rest is not None:
+            if self._offset(rest) is None or not self._uniform(period):
                 return None
             # Of a longer one the sum might have wrapped around.
             self.where.append(Compare("le", self._known(period), Const(INT64, _FAR)))
             place = rest
+        elif self._offset(place) is None:
+            return None
         inside = Compare("ge", place, Const(INT64, 0)), Compare("lt", place, period)
         if self._all_bounded(inside):
             return place
+        self._forget(bounds)
+        return None
+
+    def _forget(self, bounds: tuple[int, int, int, int]) -> None:
+        """All bounds but the first ones."""
         lows, highs, where, decided = bounds
         del self.lows[lows:], self.highs[highs:], self.where[where:], self.decided[decided:]
-        return None
+
+    @property
+    def _bounds(self) -> tuple[int, int, int, int]:
+        """How many bounds there are."""
+        return len(self.lows), len(self.highs), len(self.where), len(self.decided)
 
     # ------------------------------------------------------------------------ conditions
     def _computed_whole(self, cond: Logical) -> Expr:
@@ -478,10 +493,10 @@ class _Decider:
 
     def _all_bounded(self, conds: Sequence[Compare]) -> bool:
         """Bound the interior so that all of ``conds`` hold; by none of them unless by all."""
-        lows, highs, decided = len(self.lows), len(self.highs), len(self.decided)
+        bounds = self._bounds
         if all(map(self._bounded, conds)):
             return True
-        del self.lows[lows:], self.highs[highs:], self.decided[decided:]
+        self._forget(bounds)
         return False
 
     def _bounded(self, cond: Compare) -> bool:
@@ -527,6 +542,10 @@ class _Decider:
                 self.highs.append(_plus(end, -1))
             case _:
                 return False
+        if distance is not None and not isinstance(distance, Var):
+            # With one that is farther away, sums might have wrapped around.
+            self.where.append(Compare("ge", distance, Const(INT64, -_DISTANT)))
+            self.where.append(Compare("le", distance, Const(INT64, _DISTANT)))
         self.decided.append(replace(cond, lhs=self._known(cond.lhs), rhs=self._known(cond.rhs)))
         return True
 
@@ -548,7 +567,25 @@ class _Decider:
                 if form is not None and added is not None:
                     sign = form.sign if op == "add" else -form.sign
                     return form.within_small(sign, arithmetic(op, added, form.added))
+                return self._at_distance(op, lhs, rhs)
         return None
+
+    def _at_distance(self, op: str, lhs: Expr, rhs: Expr) -> _Offset | None:
+        """The id of which, and of what is the same for a row, ``lhs`` and ``rhs`` are the sum, or
+        the difference."""
+        form = self._offset(lhs)
+        if form is not None:
+            sign, added, same = form.sign, form.added, rhs
+            subtracts = (op == "sub") == (sign > 0)
+        elif (form := self._offset(rhs)) is not None:
+            sign, added, same = form.sign, form.added, lhs
+            if op == "sub":
+                sign, added = -sign, (-added[1], -added[0])
+            subtracts = sign < 0
+        if form is None or form.distance is not None or not self._uniform(same):
+            return None
+        distance = Binary(INT64, "sub", Const(INT64, 0), same) if subtracts else same
+        return _Offset(sign, *added, distance)
 
     def _small(self, expr: Expr) -> Interval | None:
         """The least and the greatest value of constants and variables of loops, and what is

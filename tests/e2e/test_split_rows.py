@@ -244,6 +244,53 @@ def test_guards_by_arguments_that_hold_nowhere_everywhere_and_in_between(
 
 
 @fq.kernel
+def at_distance(item: fq.Item, a: Array, b: Array, s: np.int64, t: np.int64) -> None:
+    i = item.get_id(0)
+    n = a.shape[0]
+    total = a[(i + s) % n] + a[min(max(i - s, 0), n - 1)] * 3 + a[max(min(t - 1 - i, n - 1), 0)] * 5
+    if i + s < t and 3 - (i + t) != s:
+        total += a[(2 - (s + i)) % n] * 7
+    elif t - i >= s or 1 + i - t > s:
+        total -= a[(t - i) % n]
+    b[i] = total if s + i + 2 >= t - 4 else -total
+
+
+def test_distances_by_arguments(queue: fq.FusionQueue) -> None:
+    for s in (*EXTREMES, 3, 70, 77, -76, 1 << 61, (1 << 61) + 1, 1 << 62):
+        for t in (*EXTREMES, 2, 76, -80):
+            run(queue, at_distance, (77,), s, t)
+            run(queue, at_distance, (77,), t, s)
+
+
+@pytest.mark.parametrize("strategy", ["megakernel", "overlap"])
+def test_tiles_at_a_distance(queue: fq.FusionQueue, strategy: Any) -> None:
+    given = np.random.default_rng(3).integers(-9, 9, 77).astype("float32")
+    for s, t in ((3, 70), (-5, 80), (70, 3), (1 << 61, -1), (-(1 << 63), 5), (9, (1 << 63) - 1)):
+        results = []
+        for own in (queue, fq.FusionQueue("reference")):
+            a, b = fq.Buffer(given.copy()), fq.Buffer(given.copy())
+            with fq.fusion(own, strategy=strategy):
+                for _ in range(2):
+                    own.submit(at_distance, 77, a, b, s, t)
+                    own.submit(at_distance, 77, b, a, t, s)
+            results.append([a.numpy().copy(), b.numpy().copy()])
+        for one, other in zip(*results, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_rows_are_split_at_a_distance(queue: fq.FusionQueue) -> None:
+    for s in (0, 1, 5, -5, 76, 1 << 62):
+        assert is_split(run(queue, moved_along, (3, 77), s))
+
+
+@fq.kernel
+def moved_along(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
+    y, x = item.get_id(0), item.get_id(1)
+    h, w = a.shape
+    b[(y + s) % h, (x + s) % w] = a[y, max(x - s, 0) % w]
+
+
+@fq.kernel
 def by_periods(item: fq.Item, a: Array, b: Array, s: np.int64, t: np.int64) -> None:
     i = item.get_id(0)
     x = (i - 1 + s) % s
