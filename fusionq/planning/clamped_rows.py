@@ -1,7 +1,9 @@
-"""Kernels that clamp indices at the ends of rows, which launches along rows decide once for a row.
+"""Kernels that clamp indices, or wrap them around, at the ends of rows, which launches along rows
+decide once for a row.
 
     xx = min(max(x + t, 0), w - 1)
-    total += a[y, xx]
+    left = x - 1 if x > 0 else w - 1
+    total += a[y, xx] + a[y, left]
 
 Inside of a row (``codegen.interior``) neighbouring work-items load neighbouring elements.
 Work-groups whose work-items meet at a barrier have no rows, so that a compiler for CPUs loads each
@@ -17,7 +19,7 @@ from dataclasses import replace
 from fusionq.base.identity_cache import cached_by_identity
 from fusionq.codegen.interior import interior_of
 from fusionq.codegen.scoping import Body, flatten_blocks
-from fusionq.ir.nodes import Call, Kernel
+from fusionq.ir.nodes import Call, Kernel, Select
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import expressions
 
@@ -40,6 +42,6 @@ def _is_clamped(kernel: Kernel) -> bool:
 
 
 def _clamps(body: Body) -> int:
-    """The integer extrema in ``body``."""
-    found = (e for e in expressions(body) if isinstance(e, Call) and e.type == INT64)
-    return sum(e.function in _EXTREMA for e in found)
+    """The integer extrema and choices in ``body``."""
+    found = [e for e in expressions(body) if isinstance(e, Call | Select) and e.type == INT64]
+    return sum(isinstance(e, Select) or e.function in _EXTREMA for e in found)

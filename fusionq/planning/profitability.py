@@ -61,9 +61,6 @@ def unprofitable(
     if threads:
         if alike and space.local_range == before.local_range:
             return None
-    elif space.mode != "linear" and any(local_range(s) is not None for s in submissions):
-        if not vectors:
-            return None
     elif space.local_range is None:
         if wanted == "profitable":
             reason = _vectors_made(vectors) or _many_streams(members, target, validity)

@@ -296,6 +296,26 @@ def clamped_blur(item: fq.Item, a, out, w):
 
 
 @fq.kernel
+def wrapped_blur(item: fq.Item, a, out, w):
+    i = item.get_id(0)
+    j = item.get_id(1)
+    left = j - 1 if j > 0 else w - 1
+    right = j + 1 if j < w - 1 else 0
+    total = a[i, j]
+    for t in range(1, 40):
+        total += (a[i, left] + a[i, right]) * t
+    out[i, j] = total
+
+
+@fq.kernel
+def row_sums(item: fq.NdItem, a, out):
+    i, j = item.get_global_id(0), item.get_global_id(1)
+    total = fq.reduce_over_group(item.get_group(), a[i, j], "add")
+    if item.get_group().leader:
+        out[i, j // 128] = total
+
+
+@fq.kernel
 def backwards_along_rows(item: fq.Item, a, out, w):
     i = item.get_id(0)
     j = item.get_id(1)
@@ -314,6 +334,10 @@ def backwards_along_rows(item: fq.Item, a, out, w):
         (clamped_blur, False, "asked", 1),
         (clamped_blur, False, "profitable", 1),
         (backwards_along_rows, True, "profitable", 1),
+        (wrapped_blur, True, "profitable", 2),
+        (wrapped_blur, True, "asked", 2),
+        (wrapped_blur, True, "required", 1),
+        (wrapped_blur, False, "asked", 1),
     ],
 )
 def test_indices_that_launches_decide_at_the_ends_of_rows(second, splits_rows, wanted, count):
@@ -326,8 +350,32 @@ def test_indices_that_launches_decide_at_the_ends_of_rows(second, splits_rows, w
     found = stages_of(*calls, wanted=wanted, target=target)
     assert len(found) == count
     if count == 2:
-        assert "clamped_blur" in found[1].boundary
+        assert f"{second.name} would ask at each" in found[1].boundary or (
+            f"each index of {second.name} what" in found[1].boundary
+        )
         assert "what launches along rows ask at their ends only" in found[1].boundary
+
+
+@pytest.mark.parametrize("wanted", ["profitable", "asked"])
+@pytest.mark.parametrize("blur", [clamped_blur, wrapped_blur])
+def test_they_do_so_before_work_groups_of_the_user_too(blur, wanted):
+    target = replace(TWO_CORES, device=replace(TWO_CORES.device, splits_rows=True))
+
+    def found(kernel, rows, wanted=wanted, target=target):
+        a, b, out = (np.zeros((rows, 512), np.float32) for _ in range(3))
+        scalars = () if kernel is on_plane else (512,)
+        groups = row_sums, fq.NdRange((rows, 512), (1, 128)), b, out
+        return stages_of(
+            (kernel, (rows, 512), a, b, *scalars), groups, wanted=wanted, target=target
+        )
+
+    _, last = found(blur, 2000)
+    assert f"{blur.name} would ask at each index" in last.boundary
+    assert "require=True joins them all the same" in last.boundary or wanted == "profitable"
+    assert len(found(blur, 2000, "required")) == 1
+    assert len(found(blur, 2000, target=TWO_CORES)) == 1
+    assert len(found(blur, 2)) == 1
+    assert len(found(on_plane, 2000)) == 1
 
 
 # --------------------------------------------------------------- barriers of kernels' own
