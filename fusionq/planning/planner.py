@@ -117,6 +117,8 @@ class Planning:
             check_flags(submission)
         self.timings = {"analysis": 0.0, "passes": 0.0}
         """Seconds by phase that the steps have taken."""
+        self._measuring = 0.0
+        """Seconds that the latest step has measured the device for, once for all lists."""
         self.dependences: list[tuple[PairScope, ...]] = []
         """Of the first submissions, as far as they have been compared."""
         widened = widened_list(submissions, target)
@@ -136,7 +138,8 @@ class Planning:
         self._bound_of = partial(BuildBound, target=target, is_built=is_built)
         bound = self._bound_of(made) if bounded else None
         self._task = PlanTask(
-            made, options, target, fixed, seen, varying, bool(known), measured, bound,
+            made, options, target, fixed, seen, varying, bool(known),
+            None if measured is None else partial(self._measured, measured), bound,
             self._turns.rest_on,
         )  # fmt: skip
         self._interchanged = interchanged
@@ -156,12 +159,28 @@ class Planning:
                         continue
                     ordered = self._turns.users_plan(end.value, self._interchanged.submissions)
                     plan: Plan = self._interchanged.users_plan(ordered)
-                    add_seconds(plan.timings, "passes", perf_counter() - started)
+                    self._add(plan.timings, "passes", perf_counter() - started)
                     return plan
                 now = perf_counter()
-                add_seconds(self.timings, phase, now - started)
+                self._add(self.timings, phase, now - started)
                 started = now
         return None
+
+    def _measured(self, measured: Callable[[], Target]) -> Target:
+        started = perf_counter()
+        try:
+            return measured()
+        finally:
+            self._measuring += perf_counter() - started
+
+    def _add(self, timings: dict[str, float], phase: str, seconds: float) -> None:
+        """Add the ``seconds`` of a step, of ``phase`` but for those that the device was measured
+        for."""
+        measuring, self._measuring = self._measuring, 0.0
+        if measuring >= _LEAST_MEASURING:
+            add_seconds(timings, "measuring the device", measuring)
+            seconds -= measuring
+        add_seconds(timings, phase, seconds)
 
     def _begin_without_turns(self) -> None:
         """Plan the list anew, in which all submissions go through their ranges in turns."""
@@ -172,6 +191,10 @@ class Planning:
         self._task = replace(self._task, submissions=made, bound=bound, rest_on=rest_on)
         self.dependences.clear()
         self._steps = _plan_steps(self._task, self.timings, self.dependences)
+
+
+_LEAST_MEASURING = 1e-3
+"""Seconds; looking up what was measured before takes less."""
 
 
 def _plan_steps(

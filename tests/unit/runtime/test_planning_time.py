@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -163,6 +165,8 @@ def test_measuring_the_device_is_no_planning(queue, steps, monkeypatch):
     measured = []
 
     def measuring(backend):
+        if not measured:
+            time.sleep(0.02)
         measured.append(backend)
         steps[0] += 1000
         return backend.target
@@ -176,6 +180,8 @@ def test_measuring_the_device_is_no_planning(queue, steps, monkeypatch):
             queue.submit(shift, 8, middle, 1, out)
     assert measured and steps[0] > 1000
     assert STOPPED not in str(f.report)
+    assert f.report.timings["measuring the device"] > 0.02
+    assert " · measuring the device " in str(f.report)
 
 
 def test_require_tells_it(queue):
