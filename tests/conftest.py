@@ -60,6 +60,7 @@ COMPILED_QUICKLY = (
     "e2e/test_group_rows.py",
     "e2e/test_halos.py",
     "e2e/test_interchange.py",
+    "e2e/test_interchanged_launches.py",
     "e2e/test_interior.py",
     "e2e/test_interior_ranges.py",
     "e2e/test_jammed_launches.py",

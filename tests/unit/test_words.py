@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,14 +45,21 @@ def sources() -> list[Path]:
     return found
 
 
+@cache
+def texts() -> dict[Path, str]:
+    """Read once for all words."""
+    return {path: path.read_text(encoding="utf-8") for path in sources()}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("word", INSTEAD)
 def test_words_of_our_own_are_not_used(word: str) -> None:
     pattern = re.compile(rf"(?<![A-Za-z])(?:{word})(?![A-Za-z])")  # also as a part of a name
     used = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
-        for path in sources()
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        for path, text in texts().items()
+        if pattern.search(text)
+        for number, line in enumerate(text.splitlines(), 1)
         if pattern.search(line) and f"{{{word} " not in line
     ]
     assert not used, f"write {INSTEAD[word]} in place of:\n" + "\n".join(used)

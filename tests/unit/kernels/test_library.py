@@ -156,12 +156,14 @@ def test_kernel_is_its_reference_on_the_interpreter(interpreter: fq.FusionQueue,
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_kernels_are_their_references_on_the_device(device: fq.FusionQueue, family: str) -> None:
-    """Kernels of a list that is not fused are built as one program, as far as they may be."""
+    """Kernels of a list that is not fused are built as one program, as far as they may be.  Each
+    has two sizes, the next one the others; on the interpreter they have more."""
     entries = [entry for entry in LIBRARY.values() if entry.family == family]
     compare = []
     with fq.fusion(device, strategy="unfused"):
-        for entry in entries:
-            for extents in SIZES[entry.ndim]:
+        for number, entry in enumerate(entries):
+            sizes = SIZES[entry.ndim]
+            for extents in sizes if is_whole() else sizes[number % 2 * 2 :][:2]:
                 compare.append(submitted(device, entry, extents, entry.dtypes))
             if entry.family == "slabs":
                 compare.append(submitted(device, entry, BEYOND_A_SLAB, entry.dtypes))
