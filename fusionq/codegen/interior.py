@@ -160,14 +160,14 @@ def _combined(e: Logical) -> Expr:
 
 
 class _Offset(NamedTuple):
-    """An id by ``sign``, to which ``distance``, the same for a row, is added before and from
-    ``least`` to ``greatest``
-    behind that: constants and variables of loops."""
+    """An id by ``sign``, to which ``distance`` is added before, from the first to the second of two
+    values that are the same for a row, and from ``least`` to ``greatest`` behind that: constants
+    and variables of loops."""
 
     sign: int
     least: int
     greatest: int
-    distance: Expr | None
+    distance: tuple[Expr, Expr] | None
 
     @property
     def added(self) -> Interval:
@@ -205,6 +205,8 @@ class _Decider:
         loops = Counter(s.var for s in every if isinstance(s, For))
         self.loops: dict[str, Interval] = {}
         """The least and the greatest value of the variables of the loops around a statement."""
+        self.spans: dict[str, tuple[Expr, Expr]] = {}
+        """The same of those whose bounds are no constants, but the same for a row."""
         self.values: dict[str, Expr] = {}
         for s in every:
             if isinstance(s, Assign) and times[s.name] == 1:
@@ -285,8 +287,14 @@ class _Decider:
                 if turns:
                     first, last = sorted((turns[0], turns[-1]))
                     self.loops[var] = first, last
+            case For(var, start, stop, Const(_, step)) if step:
+                if self._uniform(start) and self._uniform(stop):
+                    begin, end = self._known(start), self._known(stop)
+                    span = (begin, _plus(end, -1)) if step > 0 else (_plus(end, 1), begin)
+                    self.spans[var] = span
         body = self._nested(loop.body)
         self.loops.pop(loop.var, None)
+        self.spans.pop(loop.var, None)
         return replace(loop, body=body)
 
     def _over_turns(self, loop: For) -> For:
@@ -508,7 +516,7 @@ class _Decider:
         if form is None or not self._uniform(rhs) or rhs.type != INT64:
             return False
         sign, least, greatest, distance = form
-        if op in ("eq", "ne") and least != greatest:
+        if op in ("eq", "ne") and (least != greatest or _spans(distance)):
             return False
         offset = greatest if op in ("lt", "le") else least
         if isinstance(rhs, Const):
@@ -521,10 +529,11 @@ class _Decider:
             end = _plus(near, -offset) if sign > 0 else Binary(
                 INT64, "sub", Const(INT64, offset), near
             )  # fmt: skip
-        if distance is not None:
-            end = Binary(INT64, "sub", end, distance)
         if sign < 0:
             op = MIRRORED[op]
+        if distance is not None:
+            farthest = distance[1] if op in ("lt", "le") else distance[0]
+            end = Binary(INT64, "sub", end, farthest)
         if op in ("lt", "le") and isinstance(end, Const) and _is_small(end.value):
             return False
         match op:
@@ -542,10 +551,11 @@ class _Decider:
                 self.highs.append(_plus(end, -1))
             case _:
                 return False
-        if distance is not None and not isinstance(distance, Var):
+        for each in () if distance is None else dict.fromkeys(distance):
             # With one that is farther away, sums might have wrapped around.
-            self.where.append(Compare("ge", distance, Const(INT64, -_DISTANT)))
-            self.where.append(Compare("le", distance, Const(INT64, _DISTANT)))
+            if not isinstance(each, Var):
+                self.where.append(Compare("ge", each, Const(INT64, -_DISTANT)))
+                self.where.append(Compare("le", each, Const(INT64, _DISTANT)))
         self.decided.append(replace(cond, lhs=self._known(cond.lhs), rhs=self._known(cond.rhs)))
         return True
 
@@ -558,7 +568,7 @@ class _Decider:
             case Binary(_, "add", lhs, Var(_, name) as distance) if (
                 lhs == last and name in self.row
             ):
-                return _Offset(1, 0, 0, distance)
+                return _Offset(1, 0, 0, (distance, distance))
             case Binary(type, "add" | "sub" as op, lhs, rhs) if type == INT64:
                 form, added = self._offset(lhs), self._small(rhs)
                 if form is not None and added is not None:
@@ -582,10 +592,23 @@ class _Decider:
             if op == "sub":
                 sign, added = -sign, (-added[1], -added[0])
             subtracts = sign < 0
-        if form is None or form.distance is not None or not self._uniform(same):
+        if form is None:
             return None
-        distance = Binary(INT64, "sub", Const(INT64, 0), same) if subtracts else same
-        return _Offset(sign, *added, distance)
+        same = self._known(same)
+        if isinstance(same, Var) and same.name in self.spans:
+            first, last = self.spans[same.name]
+        elif self._uniform(same):
+            first = last = same
+        else:
+            return None
+        if subtracts:
+            zero = Const(INT64, 0)
+            first, last = (Binary(INT64, "sub", zero, e) for e in (last, first))
+        if form.distance is not None:
+            nearer, farther = form.distance
+            first = Binary(INT64, "add", nearer, first)
+            last = Binary(INT64, "add", farther, last)
+        return _Offset(sign, *added, (first, last))
 
     def _small(self, expr: Expr) -> Interval | None:
         """The least and the greatest value of constants and variables of loops, and what is
@@ -614,6 +637,11 @@ class _Decider:
             )
             for e in subexpressions(self._known(expr))
         )
+
+
+def _spans(distance: tuple[Expr, Expr] | None) -> bool:
+    """Whether there are several distances."""
+    return distance is not None and distance[0] != distance[1]
 
 
 def _without_addend(total: Expr, addend: Expr) -> Expr | None:

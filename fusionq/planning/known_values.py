@@ -124,6 +124,9 @@ class KnownValues:
                 value = self.value(operand)
                 fits = value is not None and within((value, value), of_type(type))
                 return value if fits else None
+            case Unary(op="neg" | "pos", operand=operand):
+                value = self.value(operand)
+                return value if value is None or expr.op == "pos" else -value
             case Call(function="minimum" | "pymin" | "maximum" | "pymax", args=args):
                 values = [self.value(a) for a in args]
                 least = expr.function in ("minimum", "pymin")

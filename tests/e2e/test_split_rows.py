@@ -262,6 +262,48 @@ def test_distances_by_arguments(queue: fq.FusionQueue) -> None:
             run(queue, at_distance, (77,), t, s)
 
 
+@fq.kernel
+def in_windows(item: fq.Item, a: Array, b: Array, r: np.int64, s: np.int64) -> None:
+    i = item.get_id(0)
+    n = a.shape[0]
+    total = a[i]
+    for k in range(-r, r + 1):
+        x = i + k
+        if x >= 0 and x < n:
+            total += a[x] * k
+        total += a[min(max(i - k, 0), n - 1)]
+    for k in range(s, s + 3):
+        if 0 <= i + k - 1 < n:
+            total -= a[i + k - 1]
+        if 5 - (k - i) >= s or k == i:
+            total += 3
+    for k in range(r, -r, -2):
+        total += a[(i + k - r + n) % n] * 2 if r < n else 1
+    b[i] = total
+
+
+def test_windows_by_arguments(queue: fq.FusionQueue) -> None:
+    for r in (-3, 0, 1, 2, 7, 30, 100):
+        assert is_split(run(queue, in_windows, (77,), r, 1))
+    for s in EXTREMES:
+        run(queue, in_windows, (77,), 2, s)
+
+
+@pytest.mark.parametrize("strategy", ["megakernel", "overlap"])
+def test_tiles_of_windows_by_arguments(queue: fq.FusionQueue, strategy: Any) -> None:
+    given = np.random.default_rng(3).integers(-2, 3, 77).astype("float32")
+    for r, s in ((0, 70), (2, -5), (5, 3), (40, 1 << 61), (-1, -(1 << 63)), (1, (1 << 63) - 1)):
+        results = []
+        for own in (queue, fq.FusionQueue("reference")):
+            a, b = fq.Buffer(given.copy()), fq.Buffer(given.copy())
+            with fq.fusion(own, strategy=strategy):
+                own.submit(in_windows, 77, a, b, r, s)
+                own.submit(in_windows, 77, b, a, r, s)
+            results.append([a.numpy().copy(), b.numpy().copy()])
+        for one, other in zip(*results, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("strategy", ["megakernel", "overlap"])
 def test_tiles_at_a_distance(queue: fq.FusionQueue, strategy: Any) -> None:
     given = np.random.default_rng(3).integers(-9, 9, 77).astype("float32")
