@@ -200,6 +200,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Without ``--hypothesis-profile`` the profile is ``dev``; ``.ci/run`` takes ``ci``."""
+    config.option.cacheclear = False  # it is: workers would remove what others write
     if hasattr(config, "cache"):
         keep_bytecode(config.cache.mkdir("bytecode"))
     if config.getoption("--processor-seconds"):
