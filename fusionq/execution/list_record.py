@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import field
@@ -47,10 +48,17 @@ WORTH_LEARNING = 0.1
 """Seconds that the runs of a list have taken together from which on others are tried: who has run
 for so long is likely to go on, and a worker process takes a few times as long to start."""
 
+WORTH_RUNS, WORTH_LIFE = 32, 0.25
+"""Or runs, in a program that has had such lists for so many seconds: it does other things between
+its runs, and will go on to do so."""
+
 UNTIL_WORTH = (
     "to plan and build it takes longer than to run it unfused; that is done in the background when "
-    f"such lists have run for {WORTH_LEARNING:g} seconds"
+    f"such lists have run for {WORTH_LEARNING:g} seconds together, or {WORTH_RUNS} times in "
+    f"{WORTH_LIFE:g} seconds or more"
 )
+
+clock: Callable[[], float] = time.monotonic
 
 LEFT_TO_MODEL = "no candidate could be built in the background: the cost model chooses from now on"
 
@@ -113,6 +121,8 @@ class ListRecord:
     """What a run takes, as far as known."""
     runs: int = 0
     """How often such a list ran, about."""
+    since: float = field(default_factory=lambda: clock())
+    """When it was seen first."""
     others: int = 0
     """Lists in a row that had other sizes."""
     is_left_to_model: bool = False
@@ -140,8 +150,11 @@ class ListRecord:
 
     @property
     def is_worth_learning(self) -> bool:
-        """Whether others are tried: the list has taken as long together as that costs."""
-        return self.trials.costs.taken >= WORTH_LEARNING
+        """Whether others are tried: the list has taken as long together as that costs, or comes
+        again and again in a program that takes longer."""
+        if self.trials.costs.taken >= WORTH_LEARNING:
+            return True
+        return self.runs >= WORTH_RUNS and clock() - self.since >= WORTH_LIFE
 
     @property
     def until_next_poll(self) -> int:

@@ -35,6 +35,25 @@ def test_a_list_seen_once_asks_for_nothing(background: Immediate, times: Times) 
     assert report.fallback == list_record.UNTIL_WORTH
 
 
+@pytest.mark.parametrize("life", [0.0, 1.0])
+def test_who_does_other_things_between_runs_goes_on_to_do_so(
+    life: float, background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(list_record, "WORTH_LEARNING", 1e9)
+    seconds = [0.0]
+    monkeypatch.setattr(list_record, "clock", lambda: seconds[0])
+    program = Program()
+    for _ in range(list_record.WORTH_RUNS - 1):
+        program.run()
+        seconds[0] += life / list_record.WORTH_RUNS
+    assert not background.asked
+    run_often(program, 2 * list_record.WORTH_RUNS)
+    assert not background.asked or life > list_record.WORTH_LIFE
+    seconds[0] = life
+    run_often(program, 2 * list_record.WORTH_RUNS)
+    assert bool(background.asked) == (life > list_record.WORTH_LIFE)
+
+
 def test_the_fastest_is_chosen_by_real_runs(background: Immediate, times: Times) -> None:
     program = Program()
     assert program.run().report.strategy == "unfused", "nothing joins, and nothing is waited for"
