@@ -10,6 +10,7 @@ from fusionq.analysis.submission import Submission
 from fusionq.analysis.work_groups import largest_extents
 from fusionq.base.target import Target
 from fusionq.codegen.scalar_items import slower_together
+from fusionq.planning.clamped_rows import clamped_by
 from fusionq.planning.jammed_launches import jammed_share
 from fusionq.planning.members import Kind, Members
 from fusionq.planning.occupied_lanes import (
@@ -87,6 +88,15 @@ def launch_seconds(
         return kind.count * times * computing_seconds(kind, space, target)
 
     return started + sum(map(seconds, kinds))
+
+
+def is_faster_alone(submission: Submission, target: Target) -> bool:
+    """Whether a launch of ``submission`` does its work-items in a way that no work-groups with
+    barriers do: decides at the ends of rows, or does several neighbours together."""
+    if local_range(submission) is not None:
+        return False
+    along_rows = target.device.splits_rows and clamped_by((submission.ir,)) is not None
+    return along_rows or jammed_share(submission, target) < 1
 
 
 def _lost(

@@ -18,7 +18,7 @@ from fusionq.codegen.scalar_items import slower_together
 from fusionq.ir.nodes import Kernel
 from fusionq.planning.clamped_rows import clamped_by
 from fusionq.planning.cost import MARGIN
-from fusionq.planning.joined_launches import slower_joined
+from fusionq.planning.joined_launches import is_faster_alone, slower_joined
 from fusionq.planning.members import Members
 from fusionq.planning.occupied_lanes import masked_seconds, reads_columns
 
@@ -57,9 +57,13 @@ def unprofitable(
     threads = bool(target.costs.chain_seconds)
     masked = cache(lambda: masked_seconds(members.kinds, target) if masks else 0.0)
     vectors = () if threads else slower_together(submission.ir for submission in submissions)
+    own_groups = any(local_range(s) is not None for s in submissions)
     reason = None
     if threads:
         if alike and space.local_range == before.local_range:
+            return None
+    elif space.mode != "linear" and own_groups:
+        if not vectors and not any(is_faster_alone(s, target) for s in submissions):
             return None
     elif space.local_range is None:
         if wanted == "profitable":
@@ -67,7 +71,6 @@ def unprofitable(
         if alike and reason is None and not masked() and not vectors:
             return None  # whole groups of one dimension find out that they have nothing to do
     whole = alike and space.local_range is None
-    own_groups = any(local_range(s) is not None for s in submissions)
     if reason is None and wanted == "profitable" and not (threads or whole or own_groups):
         reason = _slow_shape(members, space, target)
     if reason is None:

@@ -230,6 +230,27 @@ def test_small_work_groups_take_their_start() -> None:
     assert 0 < few == many < 1024 * TWO_CORES.costs.instruction_seconds
 
 
+def test_plans_for_work_groups_of_the_user_serve_all_sizes() -> None:
+    """Where submissions do nothing in launches that work-groups would not do."""
+
+    @fq.kernel
+    def group_sums(item: fq.NdItem, a, out):
+        i, j = item.get_global_id(0), item.get_global_id(1)
+        total = fq.reduce_over_group(item.get_group(), a[i, j], "add")
+        if item.get_group().leader:
+            out[i // 16, j // 16] = total
+
+    def listed(n: int) -> Sequence[object]:
+        a, b, sums = (np.zeros((n, n), np.float32) for _ in range(3))
+        groups = fq.NdRange((n, n), (16, 16))
+        return submissions((bulge, (n, n), a, b), (group_sums, groups, b, sums))
+
+    for strategy in ("sequence", "fused"):
+        plan = plan_of(listed(64), strategy=strategy)
+        assert len(plan.stages) == 1
+        assert holds_for(plan, listed(4096))
+
+
 def test_threads_that_wait_join_where_it_takes_little_longer() -> None:
     """By the costs of GPUs, whose lanes without work wait for those with; of few parts, all are
     one work-item's."""
