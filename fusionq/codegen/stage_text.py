@@ -42,7 +42,16 @@ from fusionq.codegen.tile_items import GroupItems, ThreadItems, TileItems
 from fusionq.codegen.tile_loop import InnerPart, Segments, TileLoop, Together, either, indented
 from fusionq.codegen.triangular_loops import with_triangular_loops
 from fusionq.codegen.unroll_and_jam import Jammed, jammed
-from fusionq.ir.nodes import ArrayDecl, Const, Expr, Kernel, LaneDimension, StageCode
+from fusionq.ir.nodes import (
+    ArrayDecl,
+    Block,
+    Const,
+    Expr,
+    If,
+    Kernel,
+    LaneDimension,
+    StageCode,
+)
 from fusionq.ir.repeatable import is_repeatable
 from fusionq.ir.types import INT32, INT64
 from fusionq.ir.walk import is_work_group_function, local_memories, takes_work_groups
@@ -73,6 +82,12 @@ def _inner_part(
     where = lines.values[lows + highs : lows + highs + len(inner.where)]
     bounds = lines.values[:lows], lines.values[lows : lows + highs]
     return InnerPart(*bounds, where, body, repeatable)
+
+
+def _is_guarded(body: Body) -> bool:
+    """Whether all of ``body`` is under one condition."""
+    stmts = [s for s in body if not isinstance(s, Block)]
+    return len(stmts) == 1 and isinstance(stmts[0], If) and not stmts[0].orelse
 
 
 def _both(lines: StatementLines, others: StatementLines) -> StatementLines:
@@ -225,6 +240,7 @@ class StageText:
         part = None
         if inner is not None:
             part = _inner_part(inner, lines, texts[1], is_repeatable(body, code.apart))
+            part = replace(part, beside=not _is_guarded(body))
         one_by_one = loop.lines(texts[0], part, together)
         if vectors is None:
             return lines, one_by_one
@@ -292,7 +308,8 @@ class StageText:
         if inner is not None:
             again = is_repeatable(segments.body, code.apart)
             inside = texts[-1] if several is None else texts[-2]
-            part = InnerPart(edges[0], edges[1], edges[2], inside, again)
+            both = not _is_guarded(segments.body)
+            part = InnerPart(edges[0], edges[1], edges[2], inside, again, both)
         together = None if several is None else Together(several.items, texts[-1])
         loop = TileLoop(self.words, lanes, kernel.ndim, order, self._hidden(code))
         return lines, loop.lines(texts[0], part, together, cut)

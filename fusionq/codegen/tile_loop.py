@@ -8,19 +8,21 @@ from dataclasses import dataclass
 
 from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.codegen.queue_words import QueueWords
+from fusionq.codegen.row_loops import MOST_ALONE
 
 
 @dataclass(frozen=True)
 class InnerPart:
     """The part of a tile's rows that has code of its own: from the greatest of ``lows`` to the
     least of ``highs``, where all of ``where`` hold.  ``repeatable``: whether it changes nothing to
-    do a work-item twice."""
+    do a work-item twice; ``beside``: whether the other work-items of a row do something, too."""
 
     lows: list[str]
     highs: list[str]
     where: list[str]
     body: list[str]
     repeatable: bool = False
+    beside: bool = False
 
 
 @dataclass(frozen=True)
@@ -244,15 +246,35 @@ class TileLoop:
                 f"{i64} fq_start = {self._first_item};",
                 "for (int fq_part = 0; fq_part < 2; fq_part++) {",
                 f"    const {i64} fq_stop = fq_part == 0 ? fq_inner : {self._last_item} + 1;",
-                *indented(self._words.workers.rolled_loop),
-                f"    for (; fq_start < fq_stop; fq_start += {self._width}) {{",
-                *indented(self._guarded(f"fq_start + {self._column} < fq_stop", body), 2),
-                "    }",
+                *indented(self._edge(body, repeated and inner.beside)),
                 *indented((self._repeated if repeated else self._inner)(inner, together)),
                 "}",
             ]),
             "}",
         ]  # fmt: skip
+
+    def _edge(self, body: Sequence[str], alone: bool) -> list[str]:
+        """The loop over what is left of a row before or behind its inner part.  Where few
+        work-items may be done ``alone``, all lanes do them, one by one: under masks, and with a
+        condition in each lane, one takes as long as several vectors."""
+        masked = [
+            *self._words.workers.rolled_loop,
+            f"for (; fq_start < fq_stop; fq_start += {self._width}) {{",
+            *indented(self._guarded(f"fq_start + {self._column} < fq_stop", body)),
+            "}",
+        ]
+        if not alone or self._by_threads:
+            return masked
+        return [
+            f"if (fq_stop - fq_start <= {MOST_ALONE}) {{",
+            f"    for (; fq_start < fq_stop; fq_start += 1{self._hidden}) {{",
+            f"        const {self._int64} fq_id_{self._last} = fq_start;",
+            *indented(body, 2),
+            "    }",
+            "} else {",
+            *indented(masked),
+            "}",
+        ]
 
     def _inner(self, inner: InnerPart, together: Together | None) -> list[str]:
         """The loops over the inner part, in its turn."""

@@ -224,6 +224,22 @@ def test_rows_of_all_lengths(queue: fq.FusionQueue, kernel: Any) -> None:
         assert is_split(report) or known or (of_points and shape[-1] <= SMALL_EXTENT), shape
 
 
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
+def test_tiles_of_rows_of_all_lengths(queue: fq.FusionQueue, kernel: Any) -> None:
+    for shape in one_in(2, (*ROWS, (3, 18), (4, 20), (2, 22)), first=KERNELS.index(kernel) % 2):
+        rng = np.random.default_rng(3)
+        given = [rng.integers(-99, 99, shape).astype("float32") for _ in range(2)]
+        results = []
+        for own in (queue, fq.FusionQueue("reference")):
+            a, b = (fq.Buffer(array.copy()) for array in given)
+            with fq.fusion(own, strategy="megakernel"):
+                for one, other in ((a, b), (b, a), (a, b)):
+                    own.submit(kernel, fq.Range(*shape), one, other)
+            results.append([a.numpy().copy(), b.numpy().copy()])
+        for one, other in zip(*results, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
 @fq.kernel
 def by_arguments(item: fq.Item, a: Array, b: Array, s: np.int64, t: np.int64) -> None:
     i = item.get_id(0)
