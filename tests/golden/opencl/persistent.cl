@@ -238,14 +238,26 @@ __attribute__((always_inline)) static void fq_stage_0(
         long fq_start = fq_first_0;
         for (int fq_part = 0; fq_part < 2; fq_part++) {
             const long fq_stop = fq_part == 0 ? fq_inner : fq_last_0 + 1;
-            for (; fq_start < fq_stop; fq_start += 16) {
-                const long fq_id_0 = fq_start + fq_lane;
-                if (fq_start + fq_lane < fq_stop) {
+            if (fq_stop - fq_start <= 4) {
+                for (; fq_start < fq_stop; fq_start += 1) {
+                    const long fq_id_0 = fq_start;
                     // blur
                     if (0 < (long)fq_id_0 && (long)fq_id_0 < a_shape0 - 1) {
                         b[(long)fq_id_0] = (long)((ulong)a[(long)fq_id_0 - 1] + a[(long)fq_id_0] + a[(long)fq_id_0 + 1]);
                     } else {
                         b[(long)fq_id_0] = a[(long)fq_id_0];
+                    }
+                }
+            } else {
+                for (; fq_start < fq_stop; fq_start += 16) {
+                    const long fq_id_0 = fq_start + fq_lane;
+                    if (fq_start + fq_lane < fq_stop) {
+                        // blur
+                        if (0 < (long)fq_id_0 && (long)fq_id_0 < a_shape0 - 1) {
+                            b[(long)fq_id_0] = (long)((ulong)a[(long)fq_id_0 - 1] + a[(long)fq_id_0] + a[(long)fq_id_0 + 1]);
+                        } else {
+                            b[(long)fq_id_0] = a[(long)fq_id_0];
+                        }
                     }
                 }
             }
@@ -363,11 +375,19 @@ __attribute__((always_inline)) static void fq_stage_3(
         long fq_start = fq_first_0;
         for (int fq_part = 0; fq_part < 2; fq_part++) {
             const long fq_stop = fq_part == 0 ? fq_inner : fq_last_0 + 1;
-            for (; fq_start < fq_stop; fq_start += 16) {
-                const long fq_id_0 = fq_start + fq_lane;
-                if (fq_start + fq_lane < fq_stop) {
+            if (fq_stop - fq_start <= 4) {
+                for (; fq_start < fq_stop; fq_start += 1) {
+                    const long fq_id_0 = fq_start;
                     // reverse
                     b[(long)fq_id_0] = a[a_shape0 - 1 - (long)fq_id_0];
+                }
+            } else {
+                for (; fq_start < fq_stop; fq_start += 16) {
+                    const long fq_id_0 = fq_start + fq_lane;
+                    if (fq_start + fq_lane < fq_stop) {
+                        // reverse
+                        b[(long)fq_id_0] = a[a_shape0 - 1 - (long)fq_id_0];
+                    }
                 }
             }
             if (fq_part == 0 && fq_inner < fq_outer) {
