@@ -42,6 +42,7 @@ from fusionq.ir.nodes import (
     Kernel,
     Load,
     Logical,
+    Param,
     Select,
     StageCode,
     Stmt,
@@ -452,19 +453,27 @@ class _Decider:
 
     def _bigger(self, then: Body, orelse: Body) -> bool | None:
         """Whether ``then`` is more like what most work-items do, each for its own id, than
-        ``orelse``: it has ids where that has none, or is bigger; None where it is neither."""
-        for one, other in (map(self._is_of_ids, (then, orelse)), map(_size, (then, orelse))):
-            if one != other:
-                return one > other
-        return None
+        ``orelse``: it has the last id where that has none, or is twice as big; None where it is
+        neither, nor the other way round."""
+        has_ids, others = map(self._is_of_ids, (then, orelse))
+        if has_ids != others:
+            return has_ids
+        size, of_others = map(_size, (then, orelse))
+        return True if size >= 2 * of_others else False if of_others >= 2 * size else None
 
     def _is_of_ids(self, body: Body) -> bool:
-        """Whether ids are in ``body``, also by way of variables."""
+        """Whether the last id is in ``body``, also by way of variables."""
         return any(
-            isinstance(e, ItemQuery)
-            or (isinstance(e, Var) and e.name in self.values and _has_ids(self.values[e.name]))
+            self._is_last(e)
+            or (
+                isinstance(e, Var)
+                and any(map(self._is_last, subexpressions(self.values.get(e.name, e))))
+            )
             for e in expressions(body)
         )
+
+    def _is_last(self, e: Expr) -> bool:
+        return isinstance(e, ItemQuery) and (e.query != "global_id" or e.dim == self.last)
 
     def _decided(self, cond: Expr, bigger: bool | None) -> Expr:
         """``cond``, or what is left of it where the rest is as it is for most work-items."""
@@ -668,7 +677,7 @@ def _is_small(bound: int | float) -> bool:
 
 def _likely(cond: Expr, bigger: bool | None) -> bool | None:
     """What a condition is for most work-items; None if there is no telling.  ``bigger``: what holds
-    where more is done, if that says anything; else ids are below limits, mostly."""
+    where more is done, if that says anything."""
     match cond:
         case Compare(op=op, lhs=lhs, rhs=rhs) if not _has_ids(lhs) and _has_ids(rhs):
             return _likely(Compare(MIRRORED[op], rhs, lhs), bigger)
@@ -678,8 +687,10 @@ def _likely(cond: Expr, bigger: bool | None) -> bool | None:
             return True
         case Compare(op=op, rhs=Const(type, value)) if type == INT64 and _is_small(value):
             return op in ("gt", "ge")
-        case Compare(op=op):
-            return op in ("lt", "le") if bigger is None else bigger
+        case Compare(op=op, rhs=limit):
+            # Arguments that ids are above are widths of edges, what is computed the last ids.
+            most = op in ("lt", "le") or isinstance(limit, Param)
+            return most if bigger is None else bigger
         case Unary(op="not"):
             inner = _likely(cond.operand, None if bigger is None else not bigger)
             return None if inner is None else not inner

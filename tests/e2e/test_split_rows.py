@@ -473,6 +473,27 @@ def test_the_report_says_what_is_not_asked_inside(queue: fq.FusionQueue) -> None
     assert report.to_dict()["stages"][0]["inside_rows"] == list(inside)
 
 
+@fq.kernel
+def wrapping(item: fq.Item, a: Array, b: Array, r: np.int64) -> None:
+    i, j = item.get_id(0), item.get_id(1)
+    w = a.shape[1]
+    left = j - 1 if j > 0 else j + w - 1
+    right = j + 1 if j < w - 1 else j - w + 1
+    x = a[i, j - r] if j >= r else a[i, 0]
+    y = a[i, j] if j >= w - 2 else a[i, j + 2]
+    b[i, j] = a[i, left] + a[i, right] * 3 + x * 5 + y * 7
+
+
+def test_which_side_of_a_condition_is_the_inside(queue: fq.FusionQueue) -> None:
+    for shape in ((3, 70), (2, 17), (2, 2), (1, 1)):
+        report = run(queue, wrapping, shape, 2)
+        if shape == (3, 70):
+            (stage,) = report.stages
+            assert {text.split(") ", 1)[1] for text in stage.inside_rows} == {
+                "> 0", "< a.shape[1] - 1", ">= r", "< a.shape[1] - 2"
+            }  # fmt: skip
+
+
 def test_a_profile_runs_along_rows(queue: fq.FusionQueue) -> None:
     a = np.arange(40 * 70, dtype="float32").reshape(40, 70)
     expected, out = np.zeros_like(a), np.zeros_like(a)
