@@ -10,7 +10,7 @@ from tests.unit.tables import for_each
 
 pytestmark = pytest.mark.usefixtures("group_functions")
 
-LENGTHS = (0, 2, 70)
+LENGTHS = (0, 200, 300)
 TYPES = ("int8", "float32")
 """The types of the functions of groups themselves are those of test_group_functions.py."""
 
