@@ -117,8 +117,7 @@ class Planning:
             check_flags(submission)
         self.timings = {"analysis": 0.0, "passes": 0.0}
         """Seconds by phase that the steps have taken."""
-        self._measuring = 0.0
-        """Seconds that the latest step has measured the device for, once for all lists."""
+        self._measuring = None if measured is None else _Measuring(measured)
         self.dependences: list[tuple[PairScope, ...]] = []
         """Of the first submissions, as far as they have been compared."""
         widened = widened_list(submissions, target)
@@ -138,8 +137,7 @@ class Planning:
         self._bound_of = partial(BuildBound, target=target, is_built=is_built)
         bound = self._bound_of(made) if bounded else None
         self._task = PlanTask(
-            made, options, target, fixed, seen, varying, bool(known),
-            None if measured is None else partial(self._measured, measured), bound,
+            made, options, target, fixed, seen, varying, bool(known), self._measuring, bound,
             self._turns.rest_on,
         )  # fmt: skip
         self._interchanged = interchanged
@@ -166,17 +164,10 @@ class Planning:
                 started = now
         return None
 
-    def _measured(self, measured: Callable[[], Target]) -> Target:
-        started = perf_counter()
-        try:
-            return measured()
-        finally:
-            self._measuring += perf_counter() - started
-
     def _add(self, timings: dict[str, float], phase: str, seconds: float) -> None:
         """Add the ``seconds`` of a step, of ``phase`` but for those that the device was measured
         for."""
-        measuring, self._measuring = self._measuring, 0.0
+        measuring = 0.0 if self._measuring is None else self._measuring.taken()
         if measuring >= _LEAST_MEASURING:
             add_seconds(timings, "measuring the device", measuring)
             seconds -= measuring
@@ -195,6 +186,26 @@ class Planning:
 
 _LEAST_MEASURING = 1e-3
 """Seconds; looking up what was measured before takes less."""
+
+
+class _Measuring:
+    """Measures the device, once for all lists.  By itself: a Planning that its own task leads back
+    to would keep the device's queue until the next collection."""
+
+    def __init__(self, measured: Callable[[], Target]) -> None:
+        self._measured, self._seconds = measured, 0.0
+
+    def __call__(self) -> Target:
+        started = perf_counter()
+        try:
+            return self._measured()
+        finally:
+            self._seconds += perf_counter() - started
+
+    def taken(self) -> float:
+        """Seconds since this was last asked."""
+        seconds, self._seconds = self._seconds, 0.0
+        return seconds
 
 
 def _plan_steps(
