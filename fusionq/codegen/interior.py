@@ -17,15 +17,15 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import field, replace
 from functools import cached_property
-from typing import NamedTuple
 
-from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.frozen import dataclass
 from fusionq.codegen.eager_conditions import may_be_speculated
 from fusionq.codegen.if_conversion import as_choice, as_choices, loads_in
+from fusionq.codegen.interior_bounds import InteriorBounds
+from fusionq.codegen.likely_conditions import has_ids, likely
+from fusionq.codegen.row_forms import RowForms, plus
 from fusionq.codegen.scoping import Body, flatten_blocks, read_unassigned
-from fusionq.ir.comparisons import MIRRORED, NEGATED
-from fusionq.ir.interval_arithmetic import Interval, arithmetic, within
+from fusionq.ir.comparisons import NEGATED
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,
@@ -35,14 +35,12 @@ from fusionq.ir.nodes import (
     CompareOp,
     Const,
     Expr,
-    Extent,
     For,
     If,
     ItemQuery,
     Kernel,
     Load,
     Logical,
-    Param,
     Select,
     StageCode,
     Stmt,
@@ -65,14 +63,6 @@ from fusionq.ir.walk import (
 
 MOST_NODES = 400
 """Expressions of the largest kernel whose code is worth having twice."""
-
-_FAR = 1 << 62
-"""Beyond all ids; up to it, what is added to an id does not wrap."""
-
-_DISTANT = 1 << 61
-"""Up to it, what is subtracted from a bound of ids does not wrap."""
-
-_SMALL = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -122,8 +112,9 @@ def interior_of(
         return None
     found = _Decider(kernel, frozenset(row), frozenset(asked), keeps_rows, eager)
     inner = found.body(kernel.body)
-    lows, highs, where = (tuple(dict.fromkeys(x)) for x in (found.lows, found.highs, found.where))
-    decided = tuple(dict.fromkeys(found.decided))
+    of = found.bounds
+    lows, highs, where = (tuple(dict.fromkeys(x)) for x in (of.lows, of.highs, of.where))
+    decided = tuple(dict.fromkeys(of.decided))
     return Interior(lows, highs, where, inner, decided) if lows or highs else None
 
 
@@ -160,27 +151,6 @@ def _combined(e: Logical) -> Expr:
     return e.lhs if e.rhs == neutral else e
 
 
-class _Offset(NamedTuple):
-    """An id by ``sign``, to which ``distance`` is added before, from the first to the second of two
-    values that are the same for a row, and from ``least`` to ``greatest`` behind that: constants
-    and variables of loops."""
-
-    sign: int
-    least: int
-    greatest: int
-    distance: tuple[Expr, Expr] | None
-
-    @property
-    def added(self) -> Interval:
-        return self.least, self.greatest
-
-    def within_small(self, sign: int, added: Interval | None) -> _Offset | None:
-        """With another sign, and with ``added`` if it is small."""
-        if added is None or not within(added, (-_SMALL, _SMALL)):
-            return None
-        return _Offset(sign, *added, self.distance)
-
-
 @dataclass
 class _Decider:
     """Decides conditions, and collects what that takes."""
@@ -190,35 +160,16 @@ class _Decider:
     asked: frozenset[Expr]
     keeps_rows: bool
     eager: bool
-    lows: list[Expr] = field(default_factory=list)
-    highs: list[Expr] = field(default_factory=list)
-    where: list[Expr] = field(default_factory=list)
     assigned: set[str] = field(default_factory=set)
     """The variables that certainly have a value before the statement that is looked at."""
-    decided: list[Compare] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """``row``, ``asked``, ``keeps_rows``, ``eager``: see ``interior_of``."""
         self.arrays = {p.name for p in self.kernel.params if isinstance(p, ArrayParam)}
-        self.last = self.kernel.ndim - 1
+        self.forms = RowForms(self.kernel, self.row)
+        self.bounds = InteriorBounds(self.forms)
         every = list(statements(self.kernel.body))
         times = Counter(assigned_variable(s) for s in every)
-        loops = Counter(s.var for s in every if isinstance(s, For))
-        self.loops: dict[str, Interval] = {}
-        """The least and the greatest value of the variables of the loops around a statement."""
-        self.spans: dict[str, tuple[Expr, Expr]] = {}
-        """The same of those whose bounds are no constants, but the same for a row."""
-        self.values: dict[str, Expr] = {}
-        for s in every:
-            if isinstance(s, Assign) and times[s.name] == 1:
-                value = self._known(s.value)
-                used = list(subexpressions(value))
-                if not any(
-                    isinstance(e, Load)
-                    or (isinstance(e, Var) and e.name not in self.row and loops[e.name] != 1)
-                    for e in used
-                ):
-                    self.values[s.name] = value
         self.loaded: dict[str, Expr] = {}
         for s in every:
             if isinstance(s, Assign) and times[s.name] == 1:
@@ -230,10 +181,6 @@ class _Decider:
     def unassigned(self) -> frozenset[str]:
         """See ``read_unassigned``: few kernels have conditions that ask for it."""
         return read_unassigned([self.kernel.body])
-
-    def _known(self, expr: Expr) -> Expr:
-        """``expr`` with the values of variables that have but one."""
-        return rewrite(expr, lambda e: self.values.get(e.name, e) if isinstance(e, Var) else e)
 
     # ------------------------------------------------------------------------ statements
     def body(self, body: Sequence[Stmt]) -> Body:
@@ -287,15 +234,15 @@ class _Decider:
                 turns = range(int(start), int(stop), int(step))
                 if turns:
                     first, last = sorted((turns[0], turns[-1]))
-                    self.loops[var] = first, last
+                    self.forms.loops[var] = first, last
             case For(var, start, stop, Const(_, step)) if step:
-                if self._uniform(start) and self._uniform(stop):
-                    begin, end = self._known(start), self._known(stop)
-                    span = (begin, _plus(end, -1)) if step > 0 else (_plus(end, 1), begin)
-                    self.spans[var] = span
+                if self.forms.uniform(start) and self.forms.uniform(stop):
+                    begin, end = self.forms.known(start), self.forms.known(stop)
+                    span = (begin, plus(end, -1)) if step > 0 else (plus(end, 1), begin)
+                    self.forms.spans[var] = span
         body = self._nested(loop.body)
-        self.loops.pop(loop.var, None)
-        self.spans.pop(loop.var, None)
+        self.forms.loops.pop(loop.var, None)
+        self.forms.spans.pop(loop.var, None)
         return replace(loop, body=body)
 
     def _over_turns(self, loop: For) -> For:
@@ -304,16 +251,17 @@ class _Decider:
         are."""
         if all(isinstance(e, Const) for e in (loop.start, loop.stop)) or loop.binds:
             return loop
-        lows, highs, decided = len(self.lows), len(self.highs), len(self.decided)
-        first, stop = (self._offset(self._expr(self._known(e))) for e in (loop.start, loop.stop))
+        before, forms = self.bounds.counts, self.forms
+        ends = loop.start, loop.stop
+        first, stop = (forms.offset(self._expr(forms.known(e))) for e in ends)
         if not (
             first is not None and stop is not None
             and first.sign == stop.sign == 1 and first.distance is stop.distance is None
             and first.least == first.greatest and stop.least == stop.greatest
         ):  # fmt: skip
-            del self.lows[lows:], self.highs[highs:], self.decided[decided:]
+            self.bounds.forget(before)
             return loop
-        place = _plus(ItemQuery("global_id", self.last), first.least)
+        place = plus(ItemQuery("global_id", self.forms.last), first.least)
 
         def at(e: Expr) -> Expr:
             return Binary(INT64, "add", place, e) if e == Var(INT64, loop.var) else e
@@ -336,43 +284,15 @@ class _Decider:
                 a, b = map(self._expr, args)  # the lesser of what is the greater
                 op: CompareOp = "le" if expr.function in ("minimum", "pymin") else "ge"
                 for one, other in ((a, b), (b, a)):
-                    if self._offset(one) is not None and self._bounded(Compare(op, one, other)):
+                    asked = Compare(op, one, other)
+                    if self.forms.offset(one) is not None and self.bounds.bound(asked):
                         return one
                 return replace(expr, args=(a, b))
             case Binary(type, "mod", lhs, rhs) if type == INT64:
-                place = self._within_period(lhs, rhs)
+                place = self.bounds.within_period(lhs, rhs)
                 if place is not None:
                     return place
         return map_operands(expr, self._expr)
-
-    def _within_period(self, place: Expr, period: Expr) -> Expr | None:
-        """What ``place % period`` is where that leaves ``place`` as it is, or takes away the one
-        period that was added to it, ``(id - 1 + period) % period``; None where it is neither."""
-        bounds = self._bounds
-        rest = _without_addend(self._known(place), self._known(period))
-        if rest is not None:
-            if self._offset(rest) is None or not self._uniform(period):
-                return None
-            # Of a longer one the sum might have wrapped around.
-            self.where.append(Compare("le", self._known(period), Const(INT64, _FAR)))
-            place = rest
-        elif self._offset(place) is None:
-            return None
-        inside = Compare("ge", place, Const(INT64, 0)), Compare("lt", place, period)
-        if self._all_bounded(inside):
-            return place
-        self._forget(bounds)
-        return None
-
-    def _forget(self, bounds: tuple[int, int, int, int]) -> None:
-        """All bounds but the first ones."""
-        lows, highs, where, decided = bounds
-        del self.lows[lows:], self.highs[highs:], self.where[where:], self.decided[decided:]
-
-    @property
-    def _bounds(self) -> tuple[int, int, int, int]:
-        """How many bounds there are."""
-        return len(self.lows), len(self.highs), len(self.where), len(self.decided)
 
     # ------------------------------------------------------------------------ conditions
     def _computed_whole(self, cond: Logical) -> Expr:
@@ -426,30 +346,7 @@ class _Decider:
     def _are_inside(self, loads: Sequence[Load]) -> bool:
         """Bound the interior so that all of ``loads`` are inside of their arrays; by none of them
         unless by all."""
-        before = len(self.lows), len(self.highs), len(self.where)
-        decided = len(self.decided)
-        found = all(map(self._is_inside, loads))
-        del self.decided[decided:]  # no conditions of the kernel's
-        if not found:
-            del self.lows[before[0] :], self.highs[before[1] :], self.where[before[2] :]
-        return found
-
-    def _is_inside(self, load: Load) -> bool:
-        if load.array not in self.arrays:
-            return False
-        for dim, index in enumerate(load.indices):
-            inside = (
-                Compare("ge", index, Const(INT64, 0)),
-                Compare("lt", index, Extent(load.array, dim)),
-            )
-            if self._offset(index) is not None:
-                if not self._all_bounded(inside):
-                    return False
-            elif index.type == INT64 and self._uniform(index):
-                self.where += [replace(c, lhs=self._known(index)) for c in inside]
-            else:
-                return False
-        return True
+        return all(map(self._is_of_array, loads)) and self.bounds.are_inside(loads)
 
     def _bigger(self, then: Body, orelse: Body) -> bool | None:
         """Whether ``then`` is more like what most work-items do, each for its own id, than
@@ -467,20 +364,20 @@ class _Decider:
             self._is_last(e)
             or (
                 isinstance(e, Var)
-                and any(map(self._is_last, subexpressions(self.values.get(e.name, e))))
+                and any(map(self._is_last, subexpressions(self.forms.values.get(e.name, e))))
             )
             for e in expressions(body)
         )
 
     def _is_last(self, e: Expr) -> bool:
-        return isinstance(e, ItemQuery) and (e.query != "global_id" or e.dim == self.last)
+        return isinstance(e, ItemQuery) and (e.query != "global_id" or e.dim == self.forms.last)
 
     def _decided(self, cond: Expr, bigger: bool | None) -> Expr:
         """``cond``, or what is left of it where the rest is as it is for most work-items."""
-        known = self._known(cond)
-        if cond in self.asked or not _has_ids(known):
+        known = self.forms.known(cond)
+        if cond in self.asked or not has_ids(known):
             return cond  # the same for all work-items
-        wanted = _likely(known, bigger)
+        wanted = likely(known, bigger)
         if wanted is None:
             return cond
         left = self._assume(known, wanted)
@@ -497,217 +394,16 @@ class _Decider:
                 if isinstance(left, Const):
                     return Const(BOOL, not left.value)
                 return replace(cond, operand=left)
-        if self._uniform(cond):
+        if self.forms.uniform(cond):
             if self.keeps_rows:
                 return cond
-            self.where.append(cond if wanted else Unary(BOOL, "not", cond))
+            self.bounds.where.append(cond if wanted else Unary(BOOL, "not", cond))
             return Const(BOOL, wanted)
         if isinstance(cond, Compare):
             asked = cond if wanted else replace(cond, op=NEGATED[cond.op])
-            if self._bounded(asked):
+            if self.bounds.bound(asked):
                 return Const(BOOL, wanted)
         return cond
-
-    def _all_bounded(self, conds: Sequence[Compare]) -> bool:
-        """Bound the interior so that all of ``conds`` hold; by none of them unless by all."""
-        bounds = self._bounds
-        if all(map(self._bounded, conds)):
-            return True
-        self._forget(bounds)
-        return False
-
-    def _bounded(self, cond: Compare) -> bool:
-        """Bound the interior so that ``cond`` holds, if it is one on the last id."""
-        op, lhs, rhs = cond.op, self._known(cond.lhs), self._known(cond.rhs)
-        if self._offset(lhs) is None:
-            op, lhs, rhs = MIRRORED[op], rhs, lhs
-        form = self._offset(lhs)
-        if form is None or not self._uniform(rhs) or rhs.type != INT64:
-            return False
-        sign, least, greatest, distance = form
-        if op in ("eq", "ne") and (least != greatest or _spans(distance)):
-            return False
-        offset = greatest if op in ("lt", "le") else least
-        if isinstance(rhs, Const):
-            if abs(rhs.value) > _SMALL:
-                return False
-            end: Expr = Const(INT64, sign * (int(rhs.value) - offset))
-        else:
-            near = Call(INT64, "maximum", (rhs, Const(INT64, -_FAR)))
-            near = Call(INT64, "minimum", (near, Const(INT64, _FAR)))
-            end = _plus(near, -offset) if sign > 0 else Binary(
-                INT64, "sub", Const(INT64, offset), near
-            )  # fmt: skip
-        if sign < 0:
-            op = MIRRORED[op]
-        if distance is not None:
-            farthest = distance[1] if op in ("lt", "le") else distance[0]
-            end = Binary(INT64, "sub", end, farthest)
-        if op in ("lt", "le") and isinstance(end, Const) and _is_small(end.value):
-            return False
-        match op:
-            case "lt":
-                self.highs.append(_plus(end, -1))
-            case "le":
-                self.highs.append(end)
-            case "gt":
-                self.lows.append(_plus(end, 1))
-            case "ge":
-                self.lows.append(end)
-            case "ne" if isinstance(end, Const) or end in self.lows:
-                self.lows.append(_plus(end, 1))
-            case "ne":
-                self.highs.append(_plus(end, -1))
-            case _:
-                return False
-        for each in () if distance is None else dict.fromkeys(distance):
-            # With one that is farther away, sums might have wrapped around.
-            if not isinstance(each, Var):
-                self.where.append(Compare("ge", each, Const(INT64, -_DISTANT)))
-                self.where.append(Compare("le", each, Const(INT64, _DISTANT)))
-        self.decided.append(replace(cond, lhs=self._known(cond.lhs), rhs=self._known(cond.rhs)))
-        return True
-
-    def _offset(self, expr: Expr) -> _Offset | None:
-        """The last id in ``expr``, and what is added to it."""
-        last = ItemQuery("global_id", self.last)
-        match self._known(expr):
-            case ItemQuery("global_id", dim) if dim == self.last:
-                return _Offset(1, 0, 0, None)
-            case Binary(_, "add", lhs, Var(_, name) as distance) if (
-                lhs == last and name in self.row
-            ):
-                return _Offset(1, 0, 0, (distance, distance))
-            case Binary(type, "add" | "sub" as op, lhs, rhs) if type == INT64:
-                form, added = self._offset(lhs), self._small(rhs)
-                if form is not None and added is not None:
-                    return form.within_small(form.sign, arithmetic(op, form.added, added))
-                form, added = self._offset(rhs), self._small(lhs)
-                if form is not None and added is not None:
-                    sign = form.sign if op == "add" else -form.sign
-                    return form.within_small(sign, arithmetic(op, added, form.added))
-                return self._at_distance(op, lhs, rhs)
-        return None
-
-    def _at_distance(self, op: str, lhs: Expr, rhs: Expr) -> _Offset | None:
-        """The id of which, and of what is the same for a row, ``lhs`` and ``rhs`` are the sum, or
-        the difference."""
-        form = self._offset(lhs)
-        if form is not None:
-            sign, added, same = form.sign, form.added, rhs
-            subtracts = (op == "sub") == (sign > 0)
-        elif (form := self._offset(rhs)) is not None:
-            sign, added, same = form.sign, form.added, lhs
-            if op == "sub":
-                sign, added = -sign, (-added[1], -added[0])
-            subtracts = sign < 0
-        if form is None:
-            return None
-        same = self._known(same)
-        if isinstance(same, Var) and same.name in self.spans:
-            first, last = self.spans[same.name]
-        elif self._uniform(same):
-            first = last = same
-        else:
-            return None
-        if subtracts:
-            zero = Const(INT64, 0)
-            first, last = (Binary(INT64, "sub", zero, e) for e in (last, first))
-        if form.distance is not None:
-            nearer, farther = form.distance
-            first = Binary(INT64, "add", nearer, first)
-            last = Binary(INT64, "add", farther, last)
-        return _Offset(sign, *added, (first, last))
-
-    def _small(self, expr: Expr) -> Interval | None:
-        """The least and the greatest value of constants and variables of loops, and what is
-        computed of them; None where they may be large, or depend on more."""
-        found: Interval | None = None
-        match expr:
-            case Const(type, value) if type == INT64:
-                found = int(value), int(value)
-            case Var(type, name) if type == INT64:
-                found = self.loops.get(name)
-            case Binary(type, op, lhs, rhs) if type == INT64:
-                a, b = self._small(lhs), self._small(rhs)
-                if a is not None and b is not None:
-                    found = arithmetic(op, a, b)
-        return found if found is not None and within(found, (-_SMALL, _SMALL)) else None
-
-    def _uniform(self, expr: Expr) -> bool:
-        """Whether all work-items of a row have the same value, which is known before them."""
-        return all(
-            not isinstance(e, Load)
-            and not (isinstance(e, Var) and e.name not in self.row)
-            and not (
-                isinstance(e, ItemQuery)
-                and not e.query.endswith("_range")
-                and (e.query != "global_id" or e.dim == self.last)
-            )
-            for e in subexpressions(self._known(expr))
-        )
-
-
-def _spans(distance: tuple[Expr, Expr] | None) -> bool:
-    """Whether there are several distances."""
-    return distance is not None and distance[0] != distance[1]
-
-
-def _without_addend(total: Expr, addend: Expr) -> Expr | None:
-    """What is left of a sum of int64 without one ``addend`` of it; None where it is none."""
-    match total:
-        case Binary(type, "add" | "sub" as op, lhs, rhs) if type == INT64:
-            if rhs == addend and op == "add":
-                return lhs
-            if lhs == addend and op == "add":
-                return rhs
-            rest = _without_addend(lhs, addend)
-            if rest is not None:
-                return replace(total, lhs=rest)
-            rest = _without_addend(rhs, addend) if op == "add" else None
-            return None if rest is None else replace(total, rhs=rest)
-        case _:
-            return None
-
-
-def _is_small(bound: int | float) -> bool:
-    """Whether the work-items below ``bound`` are no interior."""
-    return bound < CODE_LIMITS.shortest_interior
-
-
-def _likely(cond: Expr, bigger: bool | None) -> bool | None:
-    """What a condition is for most work-items; None if there is no telling.  ``bigger``: what holds
-    where more is done, if that says anything."""
-    match cond:
-        case Compare(op=op, lhs=lhs, rhs=rhs) if not _has_ids(lhs) and _has_ids(rhs):
-            return _likely(Compare(MIRRORED[op], rhs, lhs), bigger)
-        case Compare(op="eq"):
-            return False
-        case Compare(op="ne"):
-            return True
-        case Compare(op=op, rhs=Const(type, value)) if type == INT64 and _is_small(value):
-            return op in ("gt", "ge")
-        case Compare(op=op, rhs=limit):
-            # Arguments that ids are above are widths of edges, what is computed the last ids.
-            most = op in ("lt", "le") or isinstance(limit, Param)
-            return most if bigger is None else bigger
-        case Unary(op="not"):
-            inner = _likely(cond.operand, None if bigger is None else not bigger)
-            return None if inner is None else not inner
-        case Logical(op=op):
-            sides = {_likely(side, op == "and") for side in (cond.lhs, cond.rhs)}
-            return op == "and" if sides == {op == "and"} else None
-    return None
-
-
-def _has_ids(expr: Expr) -> bool:
-    return any(isinstance(e, ItemQuery) for e in subexpressions(expr))
-
-
-def _plus(expr: Expr, constant: int) -> Expr:
-    if isinstance(expr, Const):
-        return Const(INT64, int(expr.value) + constant)
-    return Binary(INT64, "add", expr, Const(INT64, constant)) if constant else expr
 
 
 def _size(body: Sequence[Stmt]) -> int:
