@@ -35,8 +35,10 @@ class OverwrittenMemory:
         memory: Sequence[object],
     ) -> None:
         self._found: list[Storage] = []
-        if any([_may_be_unfilled(held) for held in memory]):
-            self._found = _overwritten(entries, operands(), memory)
+        for held in memory:
+            if type(held) is Storage and held.address is None and held.nbytes >= LEAST:
+                self._found = _overwritten(entries, operands(), memory)
+                break
 
     def __enter__(self) -> None:
         for held in self._found:
@@ -45,10 +47,6 @@ class OverwrittenMemory:
     def __exit__(self, *error: object) -> None:
         for held in self._found:
             held.is_overwritten = False
-
-
-def _may_be_unfilled(held: object) -> bool:
-    return type(held) is Storage and held.address is None and held.nbytes >= LEAST
 
 
 def _overwritten(
@@ -67,7 +65,8 @@ def _overwritten(
             (k, held)
             for k, held in enumerate(own)
             if type(held) is Storage
-            and _may_be_unfilled(held)
+            and held.address is None
+            and held.nbytes >= LEAST
             and entry.stores[k]
             and held.token not in seen
             and tokens.count(held.token) == 1
