@@ -38,25 +38,20 @@ from fusionq.ir.nodes import (
     ArrayParam,
     Assign,
     Binary,
-    Block,
-    Break,
     Call,
     Const,
-    Continue,
     Expr,
     For,
-    If,
     ItemQuery,
     Kernel,
     Stmt,
     Store,
     Var,
-    While,
 )
 from fusionq.ir.range_guard import whole_range
 from fusionq.ir.repeatable import is_repeatable
 from fusionq.ir.types import INT64, ScalarType
-from fusionq.ir.walk import expressions, rewrite, rewrite_body, statements
+from fusionq.ir.walk import OWN_STATEMENTS, expressions, rewrite, rewrite_body, statements
 
 MOST_JAMMED = 1_000
 """Expressions of what several vectors of a row do together."""
@@ -247,10 +242,9 @@ def _is_of_items(kernel: Kernel) -> bool:
     """Whether it makes no difference to work-items which of them are a group, or run at once."""
     if kernel.sub_group_size is not None or any(a.space == "local" for a in kernel.arrays):
         return False
-    plain = (Assign, Store, If, For, While, Break, Continue, Block)
     for s in statements(kernel.body):
         # Of non-temporal stores in such loops Intel's compiler (runtime 2026.21.7) dies.
-        if not isinstance(s, plain) or (isinstance(s, Store) and s.nontemporal):
+        if not isinstance(s, OWN_STATEMENTS) or (isinstance(s, Store) and s.nontemporal):
             return False
     queries = (e.query for e in expressions(kernel.body) if isinstance(e, ItemQuery))
     return all(query == "global_id" for query in queries)

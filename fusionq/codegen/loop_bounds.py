@@ -17,7 +17,7 @@ what ids reach, since it subtracts them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from fusionq.codegen.scoping import Body, assignments, flatten_blocks
@@ -43,7 +43,12 @@ from fusionq.ir.nodes import (
 )
 from fusionq.ir.range_guard import is_global_id
 from fusionq.ir.types import INT64
-from fusionq.ir.walk import expressions, has_barrier, rewrite, subexpressions
+from fusionq.ir.walk import (
+    expressions,
+    has_barrier,
+    subexpressions,
+    with_values,
+)
 
 _SMALL = 1 << 32
 """Constants below it, and sums of them and extents, do not wrap."""
@@ -101,13 +106,13 @@ def _bounded(body: Body) -> Body:
     values: dict[str, Expr] = {}
     for stmt in before:
         if isinstance(stmt, Assign) and assignments(body, stmt.name) == 1:
-            value = _known(stmt.value, values)
+            value = with_values(stmt.value, values)
             if not any(isinstance(e, (Load, Var)) for e in subexpressions(value)):
                 values[stmt.name] = value
     bounds: list[Expr] = []
     rest: list[Expr] = []
     for cond in conjuncts(last.cond):
-        bound = _bound(_known(cond, values))
+        bound = _bound(with_values(cond, values))
         if bound is None:
             rest.append(cond)
         elif bound not in bounds:
@@ -146,11 +151,6 @@ def _merged(body: Sequence[Stmt]) -> Body:
             made += [*labels, stmt]
             labels = []
     return (*made, *labels)
-
-
-def _known(expr: Expr, values: Mapping[str, Expr]) -> Expr:
-    """``expr`` with the values of variables that have but one."""
-    return rewrite(expr, lambda e: values.get(e.name, e) if isinstance(e, Var) else e)
 
 
 def _bound(cond: Expr) -> Expr | None:

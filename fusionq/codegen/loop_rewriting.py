@@ -24,7 +24,13 @@ from fusionq.ir.nodes import (
     WorkItemLoop,
 )
 from fusionq.ir.types import INT64, ScalarType
-from fusionq.ir.walk import assigned_variable, expressions, rewrite, rewrite_body, statements
+from fusionq.ir.walk import (
+    assigned_variable,
+    expressions,
+    rewrite_body,
+    statements,
+    with_values,
+)
 
 Values = Mapping[str, Expr]
 """Those of variables that are set once, before."""
@@ -76,7 +82,7 @@ class LoopRewriting(ABC):
 
     def known(self, value: Expr, values: Values) -> Expr:
         """``value`` in terms of the ``values`` of its variables."""
-        return rewrite(value, lambda e: values.get(e.name, e) if isinstance(e, Var) else e)
+        return with_values(value, values)
 
     def may_be_twice(self, loop: For) -> bool:
         """Whether a loop's statements are few, and nothing is read behind it that they bind."""

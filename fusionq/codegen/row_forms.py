@@ -10,7 +10,7 @@ from typing import NamedTuple
 from fusionq.ir.interval_arithmetic import Interval, arithmetic, within
 from fusionq.ir.nodes import Assign, Binary, Const, Expr, For, ItemQuery, Kernel, Load, Var
 from fusionq.ir.types import INT64
-from fusionq.ir.walk import assigned_variable, rewrite, statements, subexpressions
+from fusionq.ir.walk import assigned_variable, statements, subexpressions, with_values
 
 SMALL = 1 << 32
 
@@ -70,7 +70,7 @@ class RowForms:
 
     def known(self, expr: Expr) -> Expr:
         """``expr`` with the values of variables that have but one."""
-        return rewrite(expr, lambda e: self.values.get(e.name, e) if isinstance(e, Var) else e)
+        return with_values(expr, self.values)
 
     def offset(self, expr: Expr) -> RowOffset | None:
         """The last id in ``expr``, and what is added to it."""

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from fusionq.ir.nodes import Assign, Block, Break, Continue, For, If, Load, Stmt, Store, While
-from fusionq.ir.walk import expressions, statements
+from fusionq.ir.nodes import Load, Stmt, Store
+from fusionq.ir.walk import OWN_STATEMENTS, expressions, statements
 
 
 def is_repeatable(body: Sequence[Stmt], alone: Collection[str]) -> bool:
     """Whether ``body`` does nothing but store to arrays from which it loads nothing, each of them
     one of those ``alone``, which share no memory with others."""
     every = list(statements(body))
-    if not all(isinstance(s, _KINDS) for s in every):
+    if not all(isinstance(s, OWN_STATEMENTS) for s in every):
         return False
     stored = {s.array for s in every if isinstance(s, Store)}
     loaded = {e.array for e in expressions(body) if isinstance(e, Load)}
     return stored <= set(alone) and stored.isdisjoint(loaded)
-
-
-_KINDS = (Assign, Store, If, For, While, Block, Break, Continue)

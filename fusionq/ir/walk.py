@@ -15,9 +15,11 @@ from fusionq.ir.nodes import (
     Barrier,
     Binary,
     Block,
+    Break,
     Call,
     Cast,
     Compare,
+    Continue,
     Expr,
     For,
     GroupCall,
@@ -32,9 +34,14 @@ from fusionq.ir.nodes import (
     Stmt,
     Store,
     Unary,
+    Var,
     While,
     WorkItemLoop,
 )
+
+OWN_STATEMENTS = (Assign, Store, If, For, While, Break, Continue, Block)
+"""The kinds of statements that a work-item does by itself, and that write nothing but variables and
+elements."""
 
 _OPERANDS: Mapping[type[Expr], Callable[[Any], tuple[Expr, ...]]] = {
     **dict.fromkeys((Binary, Compare, Logical), attrgetter("lhs", "rhs")),
@@ -169,6 +176,11 @@ def rewrite(expr: Expr, f: Callable[[Expr], Expr]) -> Expr:
         return f(map_operands(e, each))
 
     return each(expr)
+
+
+def with_values(expr: Expr, values: Mapping[str, Expr]) -> Expr:
+    """``expr`` with the ``values`` of those of its variables that have one."""
+    return rewrite(expr, lambda e: values.get(e.name, e) if isinstance(e, Var) else e)
 
 
 def rewrite_body(

@@ -41,23 +41,22 @@ from fusionq.ir.nodes import (
     Load,
     Param,
     Stmt,
-    Store,
     Var,
     While,
 )
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import (
+    OWN_STATEMENTS,
     assigned_variable,
     expressions,
     nested_bodies,
-    rewrite,
     rewrite_body,
     statements,
     subexpressions,
+    with_values,
 )
 
 _ID: Expr = ItemQuery("global_id", 0)
-_PLAIN = (Assign, Store, If, For, While, Break, Continue, Block)
 _ZERO, _ONE = Const(INT64, 0), Const(INT64, 1)
 
 
@@ -83,7 +82,7 @@ def items_of_turns(kernel: Kernel) -> ItemsOfTurns | None:
         return None
     if kernel.ndim != 1 or kernel.arrays or kernel.sub_group_size is not None:
         return None
-    if not all(isinstance(s, _PLAIN) for s in statements(kernel.body)):
+    if not all(isinstance(s, OWN_STATEMENTS) for s in statements(kernel.body)):
         return None
     values = _values(before, kernel)
     if values is None:
@@ -128,15 +127,11 @@ def _values(before: Sequence[Stmt], kernel: Kernel) -> dict[str, Expr] | None:
     for s in before:
         if not isinstance(s, Assign) or times[s.name] != 1:
             return None
-        value = _known(s.value, found)
+        value = with_values(s.value, found)
         if any(isinstance(e, Load | Var) for e in subexpressions(value)):
             return None
         found[s.name] = value
     return found
-
-
-def _known(e: Expr, values: dict[str, Expr]) -> Expr:
-    return rewrite(e, lambda x: values.get(x.name, x) if isinstance(x, Var) else x)
 
 
 def _needed(given: list[Assign], used: set[str]) -> set[str]:
@@ -150,8 +145,8 @@ def _needed(given: list[Assign], used: set[str]) -> set[str]:
 
 def _strided(loop: For, values: dict[str, Expr]) -> _Turn | None:
     """``for i in range(id, n, range)``."""
-    start, step = _known(loop.start, values), _known(loop.step, values)
-    count = _number(_known(loop.stop, values))
+    start, step = with_values(loop.start, values), with_values(loop.step, values)
+    count = _number(with_values(loop.stop, values))
     if not _is_id(start) or not _is_range(step) or not isinstance(count, Param | Extent):
         return None
     return _Turn(loop.var, loop.body, count, None)
@@ -181,7 +176,7 @@ def _is_of(e: Expr, query: str) -> bool:
 
 def _in_chunks(loop: For, values: dict[str, Expr]) -> _Turn | None:
     """``for i in range(id * each, min(id * each + each, n))``."""
-    start, stop = _known(loop.start, values), _known(loop.stop, values)
+    start, stop = with_values(loop.start, values), with_values(loop.stop, values)
     each = _of_id(start)
     if each is None or loop.step != _ONE or not isinstance(stop, Call):
         return None
@@ -196,12 +191,12 @@ def _in_chunks(loop: For, values: dict[str, Expr]) -> _Turn | None:
 
 def _chunk(loop: For, values: dict[str, Expr]) -> _Turn | None:
     """``for k in range(each)``: ``i = id * each + k``, and the rest below ``n``."""
-    each = _number(_known(loop.stop, values))
+    each = _number(with_values(loop.stop, values))
     if each is None or loop.start != _ZERO or loop.step != _ONE:
         return None
     match [s for s in loop.body if not isinstance(s, Block)]:
         case [Assign(name, value), If(Compare("lt", lhs, limit), then, ())]:
-            place, count = _known(value, values), _number(_known(limit, values))
+            place, count = with_values(value, values), _number(with_values(limit, values))
         case _:
             return None
     variable = Var(INT64, loop.var)

@@ -61,6 +61,7 @@ from fusionq.ir.walk import (
     statement_expressions,
     statements,
     subexpressions,
+    with_values,
 )
 from fusionq.passes.group_functions import linear_local_id
 
@@ -119,7 +120,7 @@ class _Steps:
             self._known[stmt.name] = value
 
     def _in_terms_of_ids(self, e: Expr) -> Expr:
-        return rewrite(e, lambda e: self._known.get(e.name, e) if isinstance(e, Var) else e)
+        return with_values(e, self._known)
 
     # -------------------------------------------------------------------------- a step
     def _step(self, stmt: If) -> Stmt | None:

@@ -21,8 +21,8 @@ from fusionq.analysis.submission import Submission
 from fusionq.analysis.symbol_sources import Source
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import Target
-from fusionq.ir.nodes import Assign, Block, Break, Continue, For, If, Kernel, Store, While
-from fusionq.ir.walk import statements
+from fusionq.ir.nodes import Kernel
+from fusionq.ir.walk import OWN_STATEMENTS, statements
 from fusionq.language.ranges import Range
 from fusionq.passes.permute_dimensions import permute_dimensions
 from fusionq.passes.sources import ParamSource, RangeSource
@@ -124,13 +124,11 @@ def interchanged_list(submissions: Sequence[Submission], target: Target) -> Inte
 def _faster_order(kernel: Kernel, sizes: Sizes, target: Target) -> Order | None:
     """The dimensions of ``kernel`` with another one as the last, if vectors along that are cheaper
     by enough and work-items may be done in any order."""
-    if not is_free(kernel) or not all(isinstance(s, _PLAIN) for s in statements(kernel.body)):
+    own = all(isinstance(s, OWN_STATEMENTS) for s in statements(kernel.body))
+    if not own or not is_free(kernel):
         return None
     costs = [vector_cost(kernel, sizes, d, target.weights) for d in range(kernel.ndim)]
     best = min(range(kernel.ndim), key=costs.__getitem__)
     if costs[best] * TIMES > costs[-1]:
         return None
     return (*(d for d in range(kernel.ndim) if d != best), best)
-
-
-_PLAIN = (Assign, Store, If, For, While, Break, Continue, Block)

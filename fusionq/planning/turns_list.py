@@ -129,6 +129,8 @@ def turns_list(
         else:
             condition = replace(condition, text=f"not ({condition.text})")
         demanded[s] = condition, places
+    if not shapes:
+        return TurnsList(tuple(made), shapes, before, None, tuple(demanded.values()))
     questions = Questions(made)
     for s in tuple(shapes):
         if not questions.ask((s,), "independent items", are_independent):
