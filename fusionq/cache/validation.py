@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import (
     ArrayArgument,
     DeclaredArgument,
@@ -58,6 +59,11 @@ def _check_sources(stage: StagePlan, submissions: Sequence[Submission]) -> None:
         raise MalformedData("the stages side by side are not those of the launch's submissions")
     if stage.order and sorted(stage.order) != list(range(stage.kernel.ndim)):
         raise MalformedData("a launch's dimensions are not those of its range")
+    if stage.orders and len(stage.orders) != len(stage.present):
+        raise MalformedData("a launch has not one order of dimensions for each submission")
+    for s, order in zip(stage.present, stage.orders, strict=False):
+        if order and sorted(order) != list(range(len(global_range(submissions[s])))):
+            raise MalformedData("a submission's dimensions are not those of its range")
     for extent in stage.extents:
         _source_type(extent, submissions)
     for param, source in zip(stage.kernel.params, stage.sources, strict=True):

@@ -30,7 +30,7 @@ from fusionq.base.frozen import dataclass
 from fusionq.codegen.group_conditions import FENCE, skipped_outside
 from fusionq.codegen.interior import MOST_NODES, Interior, interior_of, nodes_of, whole_rows
 from fusionq.codegen.jammed_loops import JammedLoops, jammed_loops
-from fusionq.codegen.row_loops import InnerRow, RowLoops, SeveralSteps, folded
+from fusionq.codegen.row_loops import InnerRow, RowLoops, SeveralSteps
 from fusionq.codegen.row_segments import RowSegments, row_segments
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.ir.fresh_names import FreshNames
@@ -173,11 +173,10 @@ def along_rows(kernel: Kernel) -> Kernel:
                 first, steps = of_row.several(items[last], first, behind, together)
             return (*steps, of_row.strided(items[last], first, behind, put(body), True, last + 1))
         inner = InnerRow(
-            folded("maximum", [first, *map(value, inside.lows)]),
-            folded("minimum", [end, *map(value, inside.highs)]),
-            tuple(map(value, inside.where)),
+            *inside.bounds(value),
             put(inside.body),
             together=together,
+            limits=inside.limits.mapped(value),
         )
         return of_row.parted(
             items[last], (first, end), inner, put(body), is_repeatable(body, alone),

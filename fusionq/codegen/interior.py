@@ -14,7 +14,7 @@ and a loop over a window around the id, ``range(max(id - 3, 0), min(id + 4, n))`
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 
@@ -24,6 +24,7 @@ from fusionq.codegen.if_conversion import as_choice, as_choices, loads_in
 from fusionq.codegen.interior_bounds import InteriorBounds
 from fusionq.codegen.likely_conditions import has_ids, likely
 from fusionq.codegen.row_forms import RowForms, plus
+from fusionq.codegen.row_limits import RowLimits, row_limits
 from fusionq.codegen.scoping import Body, flatten_blocks, read_unassigned
 from fusionq.ir.comparisons import NEGATED
 from fusionq.ir.nodes import (
@@ -61,6 +62,8 @@ from fusionq.ir.walk import (
     takes_work_groups,
 )
 
+Exprs = tuple[Expr, ...]
+
 MOST_NODES = 400
 """Expressions of the largest kernel whose code is worth having twice."""
 
@@ -69,13 +72,20 @@ MOST_NODES = 400
 class Interior:
     """``body`` serves a row's work-items whose last id is at least all ``lows`` and at most all
     ``highs`` (int64), if all of ``where`` hold (bool), which are the same for the row.
-    ``decided``: the conditions that this bounds."""
+    ``decided``: the conditions that this bounds.  ``limits``: those of all work-items of a row that
+    do anything, inside or not."""
 
     lows: tuple[Expr, ...]
     highs: tuple[Expr, ...]
     where: tuple[Expr, ...]
     body: Body
     decided: tuple[Compare, ...] = ()
+    limits: RowLimits = RowLimits()
+
+    def bounds(self, value: Callable[[Expr], Expr]) -> tuple[Exprs, Exprs, Exprs]:
+        """Each ``value`` of ``lows``, ``highs`` and ``where``."""
+        lows, highs, where = (tuple(map(value, e)) for e in (self.lows, self.highs, self.where))
+        return lows, highs, where
 
 
 def parted(code: StageCode) -> tuple[Body, Interior | None]:
@@ -111,11 +121,12 @@ def interior_of(
     if (nodes_of(kernel.body) if nodes is None else nodes) > MOST_NODES:
         return None
     found = _Decider(kernel, frozenset(row), frozenset(asked), keeps_rows, eager)
+    limits = row_limits(kernel.body, found.forms)
     inner = found.body(kernel.body)
     of = found.bounds
     lows, highs, where = (tuple(dict.fromkeys(x)) for x in (of.lows, of.highs, of.where))
     decided = tuple(dict.fromkeys(of.decided))
-    return Interior(lows, highs, where, inner, decided) if lows or highs else None
+    return Interior(lows, highs, where, inner, decided, limits) if lows or highs else None
 
 
 def whole_rows(body: Body, interior: Interior | None) -> Interior | None:

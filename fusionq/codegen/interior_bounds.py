@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fusionq.codegen.likely_conditions import is_few
-from fusionq.codegen.row_forms import SMALL, RowForms, plus, without_addend
-from fusionq.ir.comparisons import MIRRORED
-from fusionq.ir.nodes import Binary, Call, Compare, Const, Expr, Extent, Load, Var
+from fusionq.codegen.row_forms import RowForms, plus, without_addend
+from fusionq.codegen.row_limits import FAR, bound_by
+from fusionq.ir.nodes import Compare, Const, Expr, Extent, Load, Var
 from fusionq.ir.types import INT64
-
-_FAR = 1 << 62
-"""Beyond all ids; up to it, what is added to an id does not wrap."""
 
 _DISTANT = 1 << 61
 """Up to it, what is subtracted from a bound of ids does not wrap."""
@@ -48,31 +45,10 @@ class InteriorBounds:
 
     def bound(self, cond: Compare) -> bool:
         """Bound the interior so that ``cond`` holds, if it is one on the last id."""
-        op, lhs, rhs = cond.op, self._forms.known(cond.lhs), self._forms.known(cond.rhs)
-        if self._forms.offset(lhs) is None:
-            op, lhs, rhs = MIRRORED[op], rhs, lhs
-        form = self._forms.offset(lhs)
-        if form is None or not self._forms.uniform(rhs) or rhs.type != INT64:
+        found = bound_by(self._forms, cond)
+        if found is None:
             return False
-        sign, least, greatest, distance = form
-        if op in ("eq", "ne") and (least != greatest or form.spans):
-            return False
-        offset = greatest if op in ("lt", "le") else least
-        if isinstance(rhs, Const):
-            if abs(rhs.value) > SMALL:
-                return False
-            end: Expr = Const(INT64, sign * (int(rhs.value) - offset))
-        else:
-            near = Call(INT64, "maximum", (rhs, Const(INT64, -_FAR)))
-            near = Call(INT64, "minimum", (near, Const(INT64, _FAR)))
-            end = plus(near, -offset) if sign > 0 else Binary(
-                INT64, "sub", Const(INT64, offset), near
-            )  # fmt: skip
-        if sign < 0:
-            op = MIRRORED[op]
-        if distance is not None:
-            farthest = distance[1] if op in ("lt", "le") else distance[0]
-            end = Binary(INT64, "sub", end, farthest)
+        op, end, distance = found.op, found.end, found.form.distance
         if op in ("lt", "le") and isinstance(end, Const) and is_few(end.value):
             return False
         match op:
@@ -108,7 +84,7 @@ class InteriorBounds:
             if self._forms.offset(rest) is None or not self._forms.uniform(period):
                 return None
             # Of a longer one the sum might have wrapped around.
-            self.where.append(Compare("le", self._forms.known(period), Const(INT64, _FAR)))
+            self.where.append(Compare("le", self._forms.known(period), Const(INT64, FAR)))
             place = rest
         elif self._forms.offset(place) is None:
             return None

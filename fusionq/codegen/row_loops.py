@@ -16,6 +16,7 @@ from math import prod
 
 from fusionq.base.frozen import dataclass
 from fusionq.codegen.group_conditions import FENCE
+from fusionq.codegen.row_limits import RowLimits
 from fusionq.ir.conjunctions import conjunction
 from fusionq.ir.nodes import (
     Assign,
@@ -42,6 +43,7 @@ _FAR = 1 << 61
 """Beyond all ids, and so near that the difference of two bounds does not wrap."""
 
 _ZERO, _ONE = Const(INT64, 0), Const(INT64, 1)
+
 
 @dataclass(frozen=True)
 class SeveralSteps:
@@ -71,6 +73,15 @@ def folded(function: str, values: Sequence[Expr]) -> Expr:
     return whole
 
 
+def _greatest(values: Sequence[Expr]) -> Expr:
+    """Of the ``values``, of which the first is that of an id."""
+    return Call(INT64, "minimum", (folded("maximum", values), Const(INT64, _FAR)))
+
+
+def _least(values: Sequence[Expr]) -> Expr:
+    return Call(INT64, "maximum", (folded("minimum", values), Const(INT64, -_FAR)))
+
+
 def _guarded(guard: Expr, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
     """``body`` where ``guard`` holds.  What a row or a group skips (``skipped_outside``) stays a
     branch, which inside of a condition that lanes do not share it would not be."""
@@ -90,16 +101,17 @@ def _guarded(guard: Expr, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
 
 @dataclass(frozen=True)
 class InnerRow:
-    """The items of a row from the greatest to the least of ``low`` and ``high`` do ``body``, in
+    """The items of a row from the greatest of ``lows`` to the least of ``highs`` do ``body``, in
     whole steps of the group, if all of ``where`` hold; ``ahead`` of a step.  ``together``: what
-    does several steps at once."""
+    does several steps at once.  ``limits``: those of the items of the row that do anything."""
 
-    low: Expr
-    high: Expr
+    lows: tuple[Expr, ...]
+    highs: tuple[Expr, ...]
     where: tuple[Expr, ...]
     body: Sequence[Stmt]
     ahead: Ahead | None = None
     together: SeveralSteps | None = None
+    limits: RowLimits = RowLimits()
 
 
 @dataclass(frozen=True)
@@ -178,6 +190,24 @@ class RowLoops:
         )
         return Assign(first.name, row[0]), While(Compare("lt", first, behind), segment)
 
+    def _within(
+        self, row: tuple[Expr, Expr], limits: RowLimits
+    ) -> tuple[tuple[Stmt, ...], tuple[Expr, Expr]]:
+        """The first and the last item of a ``row`` within ``limits``, and what finds them."""
+        if not any(limits):
+            return (), row
+        first, last = (Var(INT64, self.variable(n, INT64)) for n in ("limited", "limit"))
+        found = [
+            Assign(first.name, _greatest([row[0], *limits.lows])),
+            Assign(last.name, _least([row[1], *limits.highs])),
+        ]
+        for other in limits.others:
+            for item, step in ((first, 1), (last, -1)):
+                beside = Binary(INT64, "add", item, Const(INT64, step))
+                is_other = Compare("eq", item, other)
+                found.append(Assign(item.name, Select(INT64, is_other, beside, item)))
+        return tuple(found), (first, last)
+
     def parted(
         self,
         item: Var,
@@ -192,7 +222,7 @@ class RowLoops:
         does some items a second time, and a few items before or behind are done by all of the
         group, one by one, so that nothing is done under masks, which takes as long as several
         steps.  ``masked``: what does ``body`` in steps of the group."""
-        first, last = row
+        limited, (first, last) = self._within(row, inner.limits)
         size, ndim = self.local_range[-1], len(self.local_range)
         behind = Binary(INT64, "add", last, _ONE)
         start, end = self.variable("inner", INT64), self.variable("outer", INT64)
@@ -206,9 +236,11 @@ class RowLoops:
             Compare("ge", count, Const(INT64, size)),
             (Assign(start, low), Assign(end, Binary(INT64, "add", low, done))),
         )
-        least = Call(INT64, "minimum", (inner.low, Const(INT64, _FAR)))
-        most = Call(INT64, "maximum", (inner.high, Const(INT64, -_FAR)))
-        found: tuple[Stmt, ...] = (Assign(from_, least), Assign(to, most), find)
+        found: tuple[Stmt, ...] = (
+            Assign(from_, _greatest([first, *inner.lows])),
+            Assign(to, _least([last, *inner.highs])),
+            find,
+        )
         if inner.where:
             found = (If(conjunction(inner.where), found),)
         part = Var(INT64, self.fresh("part"))
@@ -234,6 +266,7 @@ class RowLoops:
             If(is_first, steps),
         )
         return (
+            *limited,
             Assign(start, behind),
             Assign(end, behind),
             *found,

@@ -78,10 +78,14 @@ def _inner_part(
     inner: Interior, lines: StatementLines, body: list[str], repeatable: bool = False
 ) -> InnerPart:
     """``inner`` as text, whose bounds are the first values of ``lines``."""
-    lows, highs = len(inner.lows), len(inner.highs)
-    where = lines.values[lows + highs : lows + highs + len(inner.where)]
-    bounds = lines.values[:lows], lines.values[lows : lows + highs]
-    return InnerPart(*bounds, where, body, repeatable)
+    given = iter(lines.values)
+    lows, highs, where, *limits = (list(islice(given, len(e))) for e in _bounds(inner))
+    return InnerPart(lows, highs, where, body, repeatable, limits=limits)
+
+
+def _bounds(inner: Interior) -> tuple[tuple[Expr, ...], ...]:
+    """What is asked to find the part of a row that is inner."""
+    return inner.lows, inner.highs, inner.where, *inner.limits
 
 
 def _is_guarded(body: Body) -> bool:
@@ -183,7 +187,7 @@ class StageText:
             inner = None
         if inner is not None:
             bodies.append(skipped_outside(inner.body))
-            values = (*inner.lows, *inner.highs, *inner.where)
+            values = tuple(chain(*_bounds(inner)))
         several = None if rows is None else rows.jammed
         if several is not None:
             bodies.append(skipped_outside(several.body))
@@ -222,7 +226,7 @@ class StageText:
         values: tuple[Expr, ...] = ()
         if inner is not None:
             bodies.append(inner.body)
-            values = (*inner.lows, *inner.highs, *inner.where)
+            values = tuple(chain(*_bounds(inner)))
         lanes = self.target.worker_size
         several = self._jammed(kernel, bodies[-1], beside)
         if several is not None:
@@ -289,12 +293,14 @@ class StageText:
         if several is not None:
             bodies.append(several.body)
             kernel = several.added_to(kernel)
-        bounds = [] if inner is None else [inner.lows, inner.highs, inner.where]
+        bounds = () if inner is None else _bounds(inner)
         own = [tuple(value for _, value in segments.values), segments.lengths, segments.divisors]
         values = list(chain(*own, *bounds))
         lines = self._statements(code, kernel, bodies, values, beside, order)
         given = iter(lines.values)
-        of_segment, lengths, divisors, *edges = (list(islice(given, len(p))) for p in own + bounds)
+        of_segment, lengths, divisors, *edges = (
+            list(islice(given, len(p))) for p in (*own, *bounds)
+        )
         names = [lines.names.of(name) for name, _ in segments.values]
         texts = [[*lines.arrays, *body] for body in lines.bodies[: len(bodies)]]
         cut = Segments(
@@ -309,7 +315,8 @@ class StageText:
             again = is_repeatable(segments.body, code.apart)
             inside = texts[-1] if several is None else texts[-2]
             both = not _is_guarded(segments.body)
-            part = InnerPart(edges[0], edges[1], edges[2], inside, again, both)
+            lows, highs, where, *limits = edges
+            part = InnerPart(lows, highs, where, inside, again, both, limits)
         together = None if several is None else Together(several.items, texts[-1])
         loop = TileLoop(self.words, lanes, kernel.ndim, order, self._hidden(code))
         return lines, loop.lines(texts[0], part, together, cut)

@@ -15,7 +15,9 @@ from fusionq.codegen.row_loops import MOST_ALONE
 class InnerPart:
     """The part of a tile's rows that has code of its own: from the greatest of ``lows`` to the
     least of ``highs``, where all of ``where`` hold.  ``repeatable``: whether it changes nothing to
-    do a work-item twice; ``beside``: whether the other work-items of a row do something, too."""
+    do a work-item twice; ``beside``: whether the other work-items of a row do something, too.
+    ``limits``: the least and the greatest work-items of a row that do anything, and others that do
+    nothing."""
 
     lows: list[str]
     highs: list[str]
@@ -23,6 +25,7 @@ class InnerPart:
     body: list[str]
     repeatable: bool = False
     beside: bool = False
+    limits: Sequence[Sequence[str]] = ((), (), ())
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,30 @@ class TileLoop:
     ) -> list[str]:
         if inner is None:
             return self._plain_row(body, together)
+        if any(inner.limits):
+            return self._limited_row(body, inner, together)
         return self._parted_row(body, inner, together)
+
+    def _limited_row(
+        self, body: Sequence[str], inner: InnerPart, together: Together | None
+    ) -> list[str]:
+        """The part of a row whose work-items do anything."""
+        i64, (lows, highs, others) = self._int64, inner.limits
+        limited = copy(self)
+        limited._first_item, limited._last_item = "fq_limited", "fq_limit"
+        first = self._folded(self._words.maximum, [self._first_item, *lows])
+        last = self._folded(self._words.minimum, [self._last_item, *highs])
+        beside = (
+            f"if ({item} == {other}) {item}{step};"
+            for other in others
+            for item, step in (("fq_limited", "++"), ("fq_limit", "--"))
+        )
+        return [
+            "{",
+            f"    {i64} fq_limited = {first}, fq_limit = {last};",
+            *indented([*beside, *limited._parted_row(body, inner, together)]),
+            "}",
+        ]
 
     def _in_segments(
         self,

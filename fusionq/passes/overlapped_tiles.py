@@ -21,7 +21,7 @@ from fusionq.analysis.footprint import Footprint
 from fusionq.base.frozen import dataclass
 from fusionq.codegen.group_conditions import FENCE, skipped_outside
 from fusionq.codegen.interior import MOST_NODES, Interior, nodes_of, parted_items
-from fusionq.codegen.row_loops import InnerRow, RowLoops, folded, lanes_of
+from fusionq.codegen.row_loops import InnerRow, RowLoops, lanes_of
 from fusionq.ir.conjunctions import conjunction
 from fusionq.ir.fresh_names import FreshNames
 from fusionq.ir.nodes import (
@@ -270,11 +270,10 @@ class _Merged:
         else:
             interior = interior or Interior((), (), (), body)
             within = InnerRow(
-                folded("maximum", [first[-1], *map(value, interior.lows)]),
-                folded("minimum", [last[-1], *map(value, interior.highs)]),
-                tuple(map(value, interior.where)),
+                *interior.bounds(value),
                 put(inner),
                 ahead,
+                limits=interior.limits.mapped(value),
             )
             repeatable = self._is_repeatable(put(body)) and not whole
             row = self._loops().parted(
@@ -324,9 +323,7 @@ class _Merged:
             own_names = renamed, scalars, ids, self._tile
             return rewrite(unclamped(e, is_size), lambda each: renamed_expr(each, *own_names))
 
-        lows, highs, where = (
-            tuple(map(named, each)) for each in (interior.lows, interior.highs, interior.where)
-        )
+        lows, highs, where = interior.bounds(named)
         places = [
             Box(start, length, lanes, self._lane(d, ndim) if lanes > 1 else None)
             for d, (start, length, lanes) in enumerate(
@@ -506,4 +503,3 @@ def _group(dim: int) -> Expr:
 
 def _call(function: str, a: Expr, b: Expr) -> Expr:
     return Call(INT64, function, (a, b))
-

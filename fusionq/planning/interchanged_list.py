@@ -68,11 +68,15 @@ class InterchangedList:
 
     def _launch(self, stage: StagePlan) -> StagePlan:
         is_as_it_was = stage.inner or stage.extents or stage.mode == "linear"
+        ranges = stage.present if stage.mode == "hull" else (stage.geometry,)
+        own = tuple([self.orders.get(s, ()) for s in ranges])
+        alike = len(set(own)) == 1
         return replace(
             stage,
             sources=tuple(map(self._source, stage.sources)),
             beside=tuple(replace(p, order=self.orders.get(p.geometry, ())) for p in stage.beside),
-            order=() if is_as_it_was else self.orders.get(stage.geometry, ()),
+            order=own[0] if alike and not is_as_it_was else (),
+            orders=() if alike else own,
         )
 
     def _source(self, source: ParamSource) -> ParamSource:

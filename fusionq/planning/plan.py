@@ -183,6 +183,9 @@ class StagePlan:
     """Where the linear ids of ``geometry`` are done as rows: the sources of the range's extents."""
     order: tuple[int, ...] = ()
     """The dimensions of the range in the order of the kernel's; empty: as they are."""
+    orders: tuple[tuple[int, ...], ...] = ()
+    """The same of the range of each submission, where the range is that of all and these differ;
+    ``order`` is empty then."""
     items_at_once: tuple[int, ...] = ()
     """How many neighbours in each dimension a launched work-item does; empty: one."""
     vectors_at_once: int = 1
@@ -203,7 +206,11 @@ class StagePlan:
                 *(submissions[e.submission].number(e.argument, e.dim) for e in self.extents)
             )
         if self.mode == "hull":
-            whole = hull([global_range(submissions[s]) for s in self.present])
+            orders = self.orders or ((),) * len(self.present)
+            whole = hull([
+                _in_order(global_range(submissions[s]), order)
+                for s, order in zip(self.present, orders, strict=True)
+            ])  # fmt: skip
         else:
             whole = global_range(submissions[self.geometry])
         whole = _in_order(whole, self.order)

@@ -14,7 +14,7 @@ import fusionq as fq
 
 pytestmark = pytest.mark.usefixtures("printed")
 
-SHAPES = ((70, 65), (33, 130))
+SHAPES = ((70, 64), (33, 130))
 
 
 @fq.kernel
@@ -81,6 +81,12 @@ def first_row(item: fq.Item, a, c):
 
 
 @fq.kernel
+def added(item: fq.Item, a, c):
+    y, x = item.get_id(0), item.get_id(1)
+    c[y, x] += a[x, y]
+
+
+@fq.kernel
 def balanced(item: fq.Item, by_rows, by_columns, c):
     y, x = item.get_id(0), item.get_id(1)
     c[y, x] += by_rows[y, x] + by_columns[y, x]
@@ -119,8 +125,21 @@ def staggered_grids(queue: fq.FusionQueue, a: Any, b: Any) -> None:
     queue.submit(balanced, (n - 1, m - 1), rows, columns, a)
 
 
+def grids_by_both_orders(queue: fq.FusionQueue, a: Any, b: Any) -> None:
+    """Independent submissions, over ranges none of which holds the others in the order of rows."""
+    n, m = a.shape
+    grid, other = (fq.Buffer(np.arange(n * m).reshape(m, n) + k) for k in range(2))
+    queue.submit(turned, (m, n), a, b)
+    queue.submit(rows, (m, n), grid, other)
+    queue.submit(rows, (m, n), other, grid)
+    queue.submit(turned, (m, n), b, a)
+    queue.submit(added, a.shape, grid, b)
+
+
 @pytest.mark.parametrize(
-    "submit", [first_ids, linear_ids, group_ids, staggered_grids], ids=lambda f: f.__name__
+    "submit",
+    [first_ids, linear_ids, group_ids, staggered_grids, grids_by_both_orders],
+    ids=lambda f: f.__name__,
 )
 @pytest.mark.parametrize("strategy", ["unfused", "fused", "megakernel", "overlap"])
 def test_the_bits_are_the_same(

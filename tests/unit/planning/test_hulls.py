@@ -10,7 +10,7 @@ import pytest
 
 import fusionq as fq
 from fusionq.base.options import FusionOptions
-from fusionq.base.target import LaunchShape
+from fusionq.base.target import LaunchShape, Target
 from fusionq.planning.launching import launch_shape_of
 from fusionq.planning.plan import Plan
 from fusionq.planning.planner import holds_for, make_plan
@@ -18,6 +18,9 @@ from tests.unit.lists import submissions
 from tests.unit.targets import TWO_CORES
 
 TARGET = replace(TWO_CORES, costs=replace(TWO_CORES.costs, launch_seconds=8e-6))
+
+ORDERING = replace(TARGET, device=replace(TARGET.device, jams_rows=True))
+"""Whose planner interchanges dimensions."""
 
 
 @fq.kernel
@@ -62,8 +65,8 @@ def staggered(n: int, m: int):
     )  # fmt: skip
 
 
-def plan(*calls, **options) -> Plan:
-    return make_plan(submissions(*calls), FusionOptions(**options), TARGET)
+def plan(*calls, target: Target = TARGET, **options) -> Plan:
+    return make_plan(submissions(*calls), FusionOptions(**options), target)
 
 
 def shapes(made: Plan) -> list[tuple[int, str]]:
@@ -118,6 +121,40 @@ def test_a_row_that_is_longer_than_those_of_the_plane(items: int) -> None:
         (add_one, (70, 70), array(70, 70)), (first_row, 71, array(71), array(1, 71))
     )
     assert tuple(made.stages[0].range_of(other)) == (70, 71)
+
+
+@fq.kernel
+def turned(item: fq.Item, a, out):
+    out[item.get_id(1), item.get_id(0)] = a[item.get_id(1), item.get_id(0)]
+
+
+def test_ranges_in_different_orders_of_dimensions() -> None:
+    """The hull holds each range in the order in which its work-items are done."""
+
+    def calls(n: int, m: int):
+        return (
+            (turned, (m, n), array(n, m), array(n, m)),
+            (add_one, (m, n), array(m, n)),
+            (first_row, max(n, m) + 1, array(max(n, m) + 1), array(1, max(n, m) + 1)),
+        )
+
+    made = plan(*calls(80, 96), target=ORDERING, strategy="fused")
+    assert shapes(made) == [(3, "hull")]
+    (stage,) = made.stages
+    assert (stage.order, stage.orders) == ((), ((1, 0), (), ()))
+    assert tuple(stage.range_of(submissions(*calls(80, 96)))) == (96, 97)
+    assert tuple(stage.range_of(submissions(*calls(96, 80)))) == (96, 97)
+
+
+def test_ranges_in_one_order_of_dimensions() -> None:
+    def calls(n: int, m: int):
+        return [(turned, r, array(99, 99), array(99, 99)) for r in ((n, m), (n + 1, m - 1))]
+
+    made = plan(*calls(80, 96), target=ORDERING, strategy="fused")
+    assert shapes(made) == [(2, "hull")]
+    (stage,) = made.stages
+    assert (stage.order, stage.orders) == ((1, 0), ())
+    assert tuple(stage.range_of(submissions(*calls(80, 96)))) == (96, 81)
 
 
 def test_a_range_that_holds_all_others_needs_no_hull() -> None:
