@@ -11,10 +11,11 @@ from fusionq.megakernel.tiling import Tiling
 
 
 def assigned_lists(
-    stage: Integers, tiling: Tiling, workers: int, work: Sequence[int]
+    stage: Integers, tile: Integers, tiling: Tiling, workers: int, work: Sequence[int]
 ) -> tuple[Integers, Integers]:
-    """Each worker's instructions, in order, one list after the other; ``work``: what each stage
-    takes in terms of others.  A single worker has a list, whatever the tiling says."""
+    """Each worker's instructions, in order, one list after the other, of all that have ``stage``
+    and ``tile``; ``work``: what each stage takes in terms of others.  A single worker has a list,
+    whatever the tiling says."""
     if workers == 1:
         return np.array([0, len(stage)], np.int64), np.arange(len(stage))
     if tiling.assignment == "tickets":
@@ -26,6 +27,8 @@ def assigned_lists(
                 for start in range(0, len(work), tiling.block)
             ]
         )[stage]
+    elif tiling.assignment == "shares":
+        worker = tile * workers // np.bincount(stage)[stage]
     else:
         worker = np.arange(len(stage)) % workers
     assigned = np.argsort(worker, kind="stable")

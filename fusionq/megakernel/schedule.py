@@ -20,6 +20,7 @@ from fusionq.ir.work_bound import WorkBound
 from fusionq.megakernel.assignment import assigned_lists
 from fusionq.megakernel.counters import Counters, counters_of, no_counters
 from fusionq.megakernel.evaluate import Integers
+from fusionq.megakernel.even_work import is_even
 from fusionq.megakernel.listed_waits import MOST_LISTED, listed_waits
 from fusionq.megakernel.order import instructions, waves
 from fusionq.megakernel.tiles import TileBox, TiledStage, boxes, extents_of, tiled
@@ -122,7 +123,9 @@ def _chosen_tiling(
 ) -> Tiling:
     of_codes = _item_bytes(body)
     item_bytes = [of_codes[use.code] for use in body.stages]
-    tiling = choose_tiling(extents, item_bytes, memory, whole is not None, target, whole or ())
+    tiling = choose_tiling(
+        extents, item_bytes, memory, whole is not None, target, whole or (), is_even(body)
+    )
     if target.device.groups_in_workers and tiling.assignment == "turns":
         groups, together = _work_groups(body), _together(body)
         tiling = spread(tiling, extents, groups, together, target.resident_workers)
@@ -303,7 +306,7 @@ def _order_of(
         counters, lines = counters_of(stages, waits, few and tiling.block == 1)
     wave = waves(stages, waits, tiling.block, tiling.rows)
     stage, tile = instructions(stages, wave, tiling.block)
-    starts, assigned = assigned_lists(stage, tiling, workers, work)
+    starts, assigned = assigned_lists(stage, tile, tiling, workers, work)
     words = _words(body, stages, counters, stage, tile, starts, assigned, workers)
     if few and workers > 1 and len(starts) and len(stage) <= MOST_LISTED:
         place = words[q.STATIC] = len(words)

@@ -25,9 +25,10 @@ points over 320 x 320 x 320 float64: all stages at once with one row each 6.2 ms
 stages with five 4.6; 16 steps over 256 x 256 x 256 floats, with two 1.20, eight steps with three or
 four 1.16, with five 1.25."""
 
-Assignment = Literal["stages", "turns", "tickets"]
+Assignment = Literal["stages", "shares", "turns", "tickets"]
 """Who does an instruction: each worker some consecutive ``stages`` of each block (neighbouring
-stages of a pipeline in one core's cache); workers take ``turns``; or whoever takes its ``ticket``
+stages of a pipeline in one core's cache), or its share of the tiles of each stage, side by side
+(each part of memory in one core's cache); workers take ``turns``; or whoever takes its ``ticket``
 first."""
 
 
@@ -49,13 +50,15 @@ def choose_tiling(
     pipelined: bool,
     target: Target,
     whole: Collection[int] = (),
+    even: bool = False,
 ) -> Tiling:
     """The tiling of stages over ``extents``, whose work-items touch ``item_bytes`` each, of
     ``memory`` bytes in all.
 
     ``pipelined``: a tile waits for few tiles of each earlier stage, so that one part of the
     memory can go through many stages before the next does.  ``whole``: small stages of which
-    others wait for all; they are one tile each.
+    others wait for all; they are one tile each.  ``even``: equal parts of a stage are about the
+    same work.
     """
     items = max([prod(e) for e in set(extents)])
     workers, line = target.resident_workers, target.worker_size
@@ -102,7 +105,8 @@ def choose_tiling(
         # Taking turns costs nothing, and each worker knows what comes next.
         shapes = {e: _whole_workers(shape, line) for e, shape in shapes.items()}
         return Tiling(tuple([shapes[e] for e in extents]), 1, "turns")
-    return Tiling(tuple([shapes[e] for e in extents]), 1, "tickets")
+    near = even and memory <= target.held_bytes and not target.device.groups_in_workers
+    return Tiling(tuple([shapes[e] for e in extents]), 1, "shares" if near else "tickets")
 
 
 def _whole_workers(shape: tuple[int, ...], line: int) -> tuple[int, ...]:

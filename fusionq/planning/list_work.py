@@ -101,7 +101,8 @@ def list_work(
             plan.inner, extents, tiling.tiles, found, body.stages, strict=True
         )
     )
-    return ListWork(stages, whole, pipeline is not None, tiling.block, tiling.assignment == "turns")
+    near = tiling.assignment in ("turns", "shares")
+    return ListWork(stages, whole, pipeline is not None, tiling.block, near)
 
 
 def inside_tiles(code: StageCode, target: Target) -> Kernel | None:

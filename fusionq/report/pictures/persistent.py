@@ -48,6 +48,7 @@ _FOOT = 0.55
 _WORKERS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, "#999933", "#882255")
 _ASSIGNMENTS = {
     "stages": "each worker has some neighbouring stages",
+    "shares": "each worker has its part of each stage",
     "turns": "workers take turns",
     "tickets": "whoever is free takes the next instruction",
 }

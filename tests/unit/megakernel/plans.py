@@ -216,4 +216,4 @@ def tilings(extents: Sequence[tuple[int, ...]], seed: int) -> Iterator[Tiling]:
     for _ in range(6):
         tiles = tuple(tuple(int(random.integers(1, n + 2)) for n in e) for e in extents)
         block = int(random.integers(1, len(extents) + 1))
-        yield Tiling(tiles, block, str(random.choice(["stages", "turns"])))  # type: ignore[arg-type]  # one of these
+        yield Tiling(tiles, block, str(random.choice(["stages", "shares", "turns"])))  # type: ignore[arg-type]  # one of these

@@ -90,7 +90,7 @@ def schedules(case: str, size: int, workers: int) -> Iterator[Schedule]:
         return
     target = replace(GPU, resident_workers=workers)
     for tiling in tilings([s.extents for s in made.schedule().stages], size):
-        for assignment in ("turns", "stages"):
+        for assignment in ("turns", "stages", "shares"):
             yield make_schedule(
                 made.body, made.params(), 0, target, replace(tiling, assignment=assignment)
             )

@@ -236,7 +236,7 @@ def test_boxes_have_few_counters_where_pollers_look(case: str, size: int) -> Non
 
 @every
 @pytest.mark.parametrize("workers", [1, 2, 5])
-@pytest.mark.parametrize("assignment", ["stages", "turns", "tickets"])
+@pytest.mark.parametrize("assignment", ["stages", "shares", "turns", "tickets"])
 def test_an_assignment_deals_out_the_order(case: str, workers: int, assignment: str) -> None:
     made = plan(case, 7)
     extents = [stage.extents for stage in made.schedule().stages]

@@ -107,7 +107,7 @@ def test_which_stages_are_drawn() -> None:
     assert sum(isinstance(row, range) for row in mixed) == 1
 
 
-@pytest.mark.parametrize("assignment", ["turns", "stages", "tickets"])
+@pytest.mark.parametrize("assignment", ["turns", "stages", "shares", "tickets"])
 def test_the_order_is_coloured_by_worker_or_stage(assignment: str) -> None:
     plan = persistent(*CASES["stencil"](64))
     schedule = plan.schedule(tiling(plan, 8, assignment), workers=3)
