@@ -56,6 +56,10 @@ class DeviceInfo:
     guard takes many times as long as one without, and what stores around the caches may be no
     vector at all."""
 
+    group_lanes: int = 0
+    """Work-items of a vector, where work-groups that are no whole number of them in the last
+    dimension have no vectors at all if their work-items wait for each other; 0: they have."""
+
     splits_rows: bool = False
     """Whether conditions on ids are worth code of their own for the inside of rows
     (``codegen.along_rows``): they would be masks of vectors."""

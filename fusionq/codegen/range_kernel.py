@@ -22,6 +22,7 @@ from fusionq.codegen.loads_together import with_loads_together
 from fusionq.codegen.names import Names
 from fusionq.codegen.neighbours import with_neighbours
 from fusionq.codegen.packed_arguments import head_of, is_packed
+from fusionq.codegen.padded_rows import with_padded_rows
 from fusionq.codegen.peeled_loops import with_peeled_loops
 from fusionq.codegen.row_vectors import alignment
 from fusionq.codegen.scalar_items import is_for_scalars
@@ -91,6 +92,9 @@ class _Code:
 def _code(kernel: Kernel, body: Body, dialect: Dialect) -> _Code:
     if kernel.row_lanes is not None:
         kernel = along_rows(kernel)
+        body = kernel.body
+    if kernel.padded_row is not None:
+        kernel = with_padded_rows(kernel)
         body = kernel.body
     body = flatten_blocks(body)
     scalar = bool(dialect.unit.scalar_items) and (

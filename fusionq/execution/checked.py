@@ -62,7 +62,7 @@ class CheckedRun(PreparedRun):
         for submission, checked in zip(submissions, self._checked, strict=True):
             _check_local_memory(backend, submission, checked.kernel)
         stages = tuple(
-            replace(stage, kernel=replace(checked.kernel, row_lanes=None))
+            replace(stage, kernel=replace(checked.kernel, row_lanes=None, padded_row=None))
             for stage, checked in zip(plan.stages, self._checked, strict=True)
         )
         fallback = _REASON if len(submissions) > 1 else plan.fallback

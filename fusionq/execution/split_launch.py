@@ -13,6 +13,7 @@ from fusionq.backends.wrapped_event import WrappedEvent
 from fusionq.base.errors import DeviceError
 from fusionq.base.span import Span
 from fusionq.base.target import FloatMode, LaunchShape
+from fusionq.codegen.padded_rows import with_padded_rows
 from fusionq.execution.programs import program_of
 from fusionq.ir.nodes import Kernel
 
@@ -47,7 +48,7 @@ def split_launch(
             f"the device takes {most:,} in one launch, and fusionq makes at most "
             f"{MOST_PARTS:,} of one. Let each work-item do more, in a loop"
         )
-    part = launch_part(kernel)
+    part = launch_part(with_padded_rows(kernel))
     program = program_of(backend, part.kernel, fp, timings)
     return SplitLaunch(
         [

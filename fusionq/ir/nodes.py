@@ -381,6 +381,8 @@ class Kernel:
     (``codegen.along_rows``).
     ``cuts_rows``: these rows are cut where quotients of ids change (``codegen.row_segments``); the
     divisors are positive.
+    ``padded_row``: in the last dimension its work-groups have the first number of work-items, and
+    are launched with the second: the others only take part in barriers (``codegen.padded_rows``).
     ``one_by_one``: no vectors are made of its work-items (``codegen.own_rows``).
     ``few_items``: so few of them that nothing hides how long memory takes, but what each does
     itself (``codegen.loads_together``).
@@ -404,6 +406,7 @@ class Kernel:
     small_sizes: bool = False
     row_lanes: int | None = None
     cuts_rows: bool = False
+    padded_row: tuple[int, int] | None = None
     one_by_one: bool = False
     few_items: bool = False
     row_turns: int | None = None

@@ -36,8 +36,11 @@ def launch_shape_of(
             ends -= {0, space[0]}
         return launch_shape(space, target, ends)
     done = stage.local_range if stage.tiling is None else stage.tiling.tile
+    launched = stage.local_range
+    if stage.kernel.padded_row is not None:
+        launched = (*launched[:-1], stage.kernel.padded_row[1])
     whole = tuple(
         -(-extent // items) * local
-        for extent, items, local in zip(space, done, stage.local_range, strict=True)
+        for extent, items, local in zip(space, done, launched, strict=True)
     )
-    return LaunchShape(whole, stage.local_range)
+    return LaunchShape(whole, launched)

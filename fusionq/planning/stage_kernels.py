@@ -27,6 +27,7 @@ from fusionq.passes.pipeline import fused_kernel
 from fusionq.passes.side_by_side import SidePart, put_kernels_side_by_side
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
 from fusionq.passes.symbol_sources import of_members
+from fusionq.planning.padded_launches import with_padding
 from fusionq.planning.pinned_constants import PinnedConstants
 from fusionq.planning.plan import SidePlan, StagePlan
 from fusionq.planning.promotion import Moved
@@ -65,6 +66,7 @@ class StageKernels:
         )
         self._questions = questions
         self._device = device
+        self._target = target
         self._streamed = StreamedLaunches(questions.submissions, target, questions.validity)
         self._split = SplitLaunches(questions.submissions, target, questions.validity)
         self._segmented = SegmentedLaunches(questions.submissions, target, questions.validity)
@@ -195,6 +197,7 @@ class StageKernels:
                 kernel, guards = self._split.launched(kernel, fused.sources, items)
         if kernel.row_lanes is None:
             kernel = self._streamed.kernel(kernel, fused.sources, items)
+        kernel = with_padding(kernel, stage.space.local_range, self._target)
         return StagePlan(
             submissions=(*stage.members, *absent),
             kernel=kernel,

@@ -9,6 +9,7 @@ from fusionq.analysis.submission import Submission
 from fusionq.base.errors import ArgumentError
 from fusionq.base.target import Target
 from fusionq.codegen.along_rows import along_rows
+from fusionq.codegen.padded_rows import with_padding_if_legal
 from fusionq.ir.nodes import Clock, Kernel, Persistent
 from fusionq.ir.verifier import verify
 from fusionq.planning.plan import Plan
@@ -89,7 +90,8 @@ def instrumented(
             )
         )
     recording = tuple(
-        replace(stage, kernel=low.kernel) for stage, low in zip(stages, lowered, strict=True)
+        replace(stage, kernel=with_padding_if_legal(low.kernel))
+        for stage, low in zip(stages, lowered, strict=True)
     )
     return replace(plan, stages=recording), tuple(lowered)
 

@@ -84,6 +84,7 @@ def _check_backend(device: Any) -> None:
 def device_info(device: Any) -> DeviceInfo:
     """What the compiler needs to know of a ``dpctl.SyclDevice``."""
     masks = not device.is_cpu or device.native_vector_width_float >= _MASKED_FLOATS
+    intel = bool(device.is_cpu and device.sycl_platform.name == "Intel(R) OpenCL")
     has_lanes = max(device.sub_group_sizes, default=0) >= _MOST_LANES
     return DeviceInfo(
         name=device.name,
@@ -101,10 +102,11 @@ def device_info(device: Any) -> DeviceInfo:
         sub_group_sizes=tuple(size for size in device.sub_group_sizes if not size & size - 1),
         yields_processor=_yields_processor(device),
         masks_vectors=masks,
+        group_lanes=device.native_vector_width_float if intel else 0,
         splits_rows=bool(device.is_cpu) and has_lanes,
         jams_items=bool(device.is_cpu),
         jams_rows=bool(device.is_cpu) and has_lanes,
-        streams_stores=bool(device.is_cpu and device.sycl_platform.name == "Intel(R) OpenCL"),
+        streams_stores=intel,
     )
 
 

@@ -1,0 +1,166 @@
+"""Work-groups whose work-items wait for each other, and which are no whole number of vectors:
+launches on CPUs have more work-items, of which nobody hears."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from tests.in_turn import one_in
+
+pytestmark = pytest.mark.usefixtures("group_functions")
+
+SIZES = (1, 7, 8, 9, 15, 17, 100, 250, 257)
+
+
+@fq.kernel
+def tree(item: fq.NdItem, x, s: fq.LocalAccessor, n, sums, places):
+    """A sum by a tree of any length, under a guard, and the ids of each work-item."""
+    i, own, size = item.get_global_id(0), item.get_local_id(0), item.get_local_range(0)
+    s[own] = np.float32(0)
+    if i < n:
+        s[own] = x[i]
+    fq.group_barrier(item.get_group())
+    width = size
+    while width > 1:
+        half = (width + 1) // 2
+        if own + half < width:
+            s[own] += s[own + half]
+        fq.group_barrier(item.get_group())
+        width = half
+    if i >= n:
+        return
+    places[i, 0] = item.get_local_linear_id()
+    places[i, 1] = item.get_global_range(0) + i
+    sums[i] = s[0] + np.float32(item.get_group().get_group_id(0))
+
+
+def expected_sums(x: np.ndarray, size: int, groups: int) -> np.ndarray:
+    padded = np.zeros(groups * size, np.float32)
+    padded[: x.size] = x
+    rows, width = padded.reshape(groups, size), size
+    while width > 1:
+        half = (width + 1) // 2
+        rows[:, : width - half] += rows[:, half:width]
+        width = half
+    found = rows[:, 0] + np.arange(groups, dtype=np.float32)
+    return np.repeat(found, size)[: x.size]
+
+
+def test_trees_of_any_length(queue):
+    for size in one_in(2, SIZES):
+        groups = 3
+        n = groups * size - min(size - 1, 2)
+        x = np.random.default_rng(size).standard_normal(n).astype(np.float32)
+        sums, places = fq.Buffer(np.full(n + 9, -7.0, np.float32)), fq.Buffer((n, 2), np.int64)
+        tile = fq.LocalAccessor(size, np.float32)
+        queue.submit(tree, fq.NdRange(groups * size, size), fq.Buffer(x), tile, n, sums, places)
+        np.testing.assert_array_equal(sums.numpy()[:n], expected_sums(x, size, groups))
+        assert (sums.numpy()[n:] == -7).all(), size
+        i = np.arange(n)
+        np.testing.assert_array_equal(places.numpy()[:, 0], i % size)
+        np.testing.assert_array_equal(places.numpy()[:, 1], i + groups * size)
+
+
+@fq.kernel
+def transposed(item: fq.NdItem, a, tile: fq.LocalAccessor, count, b):
+    """Each work-group counts its work-items, and turns what it has over."""
+    i, j = item.get_global_id(0), item.get_global_id(1)
+    y, x = item.get_local_id(0), item.get_local_id(1)
+    place = y * item.get_local_range(1) + x
+    tile[place] = a[i, j]
+    fq.AtomicRef(count, item.get_group().get_group_linear_id()).fetch_add(1)
+    for turn in range(2):
+        fq.group_barrier(item.get_group())
+        value = tile[item.get_local_range(0) * item.get_local_range(1) - 1 - place]
+        fq.group_barrier(item.get_group())
+        tile[place] = value + turn
+    b[i, j] = tile[place] + item.get_local_linear_id()
+
+
+@pytest.mark.parametrize("local", [(3, 11), (1, 250), (2, 33), (5, 7), (16, 9)])
+def test_planes(queue, local):
+    rows, columns = local
+    groups = 2, 3
+    shape = rows * groups[0], columns * groups[1]
+    a = np.arange(shape[0] * shape[1], dtype=np.int32).reshape(shape)
+    count, b = fq.Buffer(np.zeros(6, np.int32)), fq.Buffer(np.zeros(shape, np.int32))
+    tile = fq.LocalAccessor(rows * columns, np.int32)
+    queue.submit(transposed, fq.NdRange(shape, local), fq.Buffer(a), tile, count, b)
+    places = np.tile(np.arange(rows * columns).reshape(local), groups)
+    np.testing.assert_array_equal(b.numpy(), a + places + 1)
+    assert (count.numpy() == rows * columns).all()
+
+
+@fq.kernel
+def scaled(item: fq.Item, a, b):
+    i, j = item.get_id(0), item.get_id(1)
+    b[i, j] = a[i, j] * np.float32(1.5)
+
+
+@fq.kernel
+def total_and_most(item: fq.Item, b, total, most):
+    i, j = item.get_id(0), item.get_id(1)
+    total += b[i, j]
+    most.combine(b[i, j])
+
+
+def reduced(queue: fq.FusionQueue, strategy: str, shape: tuple[int, int]) -> list[bytes]:
+    a = fq.Buffer(np.random.default_rng(3).standard_normal(shape).astype(np.float32))
+    b, total, most = (
+        fq.Buffer(shape, np.float32),
+        fq.Buffer(1, np.float32),
+        fq.Buffer(1, np.float32),
+    )
+    with fq.fusion(queue, strategy=strategy):
+        queue.submit(scaled, shape, a, b)
+        queue.submit(
+            total_and_most, shape, b, fq.Reduction(total, "add", initialize=True),
+            fq.Reduction(most, "maximum", initialize=True),
+        )  # fmt: skip
+    return [x.numpy().tobytes() for x in (b, total, most)]
+
+
+@pytest.mark.parametrize("shape", [(7, 600), (5, 1000), (3, 333), (40, 17), (9, 5), (4, 1030)])
+def test_reductions_of_planes_have_the_bits_of_the_reference_backend(queue, shape):
+    with fq.FusionQueue("reference") as reference:
+        expected = reduced(reference, "unfused", shape)
+    for strategy in ("unfused", "fused", "megakernel"):
+        assert reduced(queue, strategy, shape) == expected, strategy
+
+
+def test_zeros_of_either_sign_are_summed_as_they_are(queue):
+    """An identity in the place of padding would make 0 of -0."""
+    shape = 2, 17
+    a = fq.Buffer(np.full(shape, -0.0, np.float32))
+    total = fq.Buffer(np.full(1, -0.0, np.float32))
+    most = fq.Buffer(np.full(1, -np.inf, np.float32))
+    queue.submit(
+        total_and_most, shape, a, fq.Reduction(total, "add"), fq.Reduction(most, "maximum")
+    )
+    with fq.FusionQueue("reference") as reference:
+        other = fq.Buffer(np.full(1, -0.0, np.float32))
+        unused = fq.Buffer(np.full(1, -np.inf, np.float32))
+        b = fq.Buffer(np.full(shape, -0.0, np.float32))
+        reference.submit(
+            total_and_most, shape, b, fq.Reduction(other, "add"), fq.Reduction(unused, "maximum")
+        )
+        assert other.numpy().tobytes() == total.numpy().tobytes()
+        assert unused.numpy().tobytes() == most.numpy().tobytes()
+
+
+@pytest.mark.parametrize("size", [250, 256])
+def test_profiles_record_each_group_once(queue, size):
+    n = 3 * size
+    x, sums = fq.Buffer(np.ones(n, np.float32)), fq.Buffer(n, np.float32)
+    places = fq.Buffer((n, 2), np.int64)
+    tile = fq.LocalAccessor(size, np.float32)
+    with fq.profile(queue) as profile, fq.fusion(queue):
+        queue.submit(tree, fq.NdRange(n, size), x, tile, n, sums, places)
+    queue.wait()
+    expected = np.arange(size, size + 3, dtype=np.float32)
+    np.testing.assert_array_equal(sums.numpy(), np.repeat(expected, size))
+    steps = (size - 1).bit_length()
+    barriers = sum(r.count for r in profile.statistics if r.kind == "barrier")
+    assert barriers in (0, 3 * (1 + steps))
