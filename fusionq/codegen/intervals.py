@@ -134,6 +134,8 @@ class Intervals:
                 return self._sizes[expr]
             case ItemQuery(query="local_id" | "local_linear_id"):
                 return self._local_ids
+            case Call(function="hidden", args=(value,)):
+                return self.of(value)
             case Call(function="sub_group_local_range"):
                 return SUB_GROUPS
             case Call(function="first_of_sub_group", args=(id,)):

@@ -13,6 +13,7 @@ from fusionq.codegen.clamped_loops import with_clamped_loops
 from fusionq.codegen.device_source import DeviceSource
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.early_loads import with_early_loads
+from fusionq.codegen.falling_indices import with_falling_indices
 from fusionq.codegen.group_parts import ItemsOfParts, branches, first_group
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.id_variables import with_id_variables
@@ -111,6 +112,8 @@ def _code(kernel: Kernel, body: Body, dialect: Dialect) -> _Code:
             kernel = with_triangular_loops(kernel, body)
             body = kernel.body
         kernel = with_peeled_loops(kernel, body)
+        body = kernel.body
+        kernel = with_falling_indices(kernel, body)
         body = kernel.body
     if dialect.unit.asks_for_ids_once:
         kernel = with_id_variables(kernel, body)

@@ -10,6 +10,7 @@ from math import prod
 from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.target import Target
 from fusionq.codegen.dialect import Dialect
+from fusionq.codegen.falling_indices import falling_hidden, with_falling_indices
 from fusionq.codegen.group_conditions import skipped_outside
 from fusionq.codegen.group_statements import GroupLanes
 from fusionq.codegen.helpers import Helpers
@@ -334,6 +335,7 @@ class StageText:
         of_group = GroupLoop(loop.work_items, LOCAL, lanes)
         kernel = with_triangular_loops(kernel, body)
         kernel = with_peeled_loops(kernel, kernel.body)
+        kernel = with_falling_indices(kernel, kernel.body)
         lines = statement_lines(kernel, [kernel.body], dialect, self.helpers, (), of_group)
         return lines, loop.lines([*lines.arrays, *lines.bodies[0]])
 
@@ -397,6 +399,9 @@ class StageText:
         order: tuple[int, ...],
     ) -> StatementLines:
         kernel = replace(kernel, body=(*kernel.body, *beside.statements))
+        if not self.words.workers.first_lane_takes:
+            along = order[-1] if order else kernel.ndim - 1
+            bodies = [falling_hidden(body, along) for body in bodies]
         return statement_lines(
             kernel,
             [*bodies, *beside.bodies],

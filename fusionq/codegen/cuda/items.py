@@ -31,6 +31,7 @@ _DEVICE_FUNCTIONS = {
         f"(__any_sync(__activemask(), {LINEAR_LOCAL_ID} == (unsigned)({{}})) != 0)"
     ),
     "leads_sub_group": f"({LINEAR_LOCAL_ID} % 32 == 0)",
+    "hidden": "({})",
     "first_of_sub_group": f"({{}} - (long long)({LINEAR_LOCAL_ID} % 32))",
     "sub_group_local_range": "32",
 }

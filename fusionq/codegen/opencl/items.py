@@ -41,6 +41,7 @@ _DEVICE_FUNCTIONS = {
     # Without the exclusive or with a 0 that it does not know, Intel's CPU compiler compares an id
     # and a place where their difference, which is one for all lanes, is compared.
     "first_of_sub_group": f"(({{}} - (long)get_sub_group_local_id()) ^ (long){UNKNOWN_ZERO})",
+    "hidden": f"(({{}}) ^ (long){UNKNOWN_ZERO})",
     "sub_group_local_range": "(long)get_sub_group_size()",
 }
 
