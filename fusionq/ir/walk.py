@@ -68,7 +68,7 @@ def subexpressions(expr: Expr) -> Iterator[Expr]:
         yield one
         below = _OPERANDS.get(type(one))
         if below is not None:
-            rest.extend(reversed(below(one)))
+            rest.extend(below(one)[::-1])
 
 
 def always_evaluated(expr: Expr) -> Iterator[Expr]:
@@ -86,57 +86,62 @@ def always_evaluated(expr: Expr) -> Iterator[Expr]:
                 rest.extend(reversed(operands(one)))
 
 
+_EXPRESSIONS: Mapping[type[Stmt], Callable[[Any], tuple[Expr, ...]]] = {
+    Assign: lambda stmt: (stmt.value,),
+    Store: lambda stmt: (*stmt.indices, stmt.value),
+    **dict.fromkeys((If, While), lambda stmt: (stmt.cond,)),
+    For: attrgetter("start", "stop", "step"),
+    Atomic: lambda s: (*s.indices, *(e for e in (s.expected, s.value) if e is not None)),
+    GroupCall: lambda s: (s.value, *((s.source,) if s.source is not None else ())),
+    Prefetch: attrgetter("indices"),
+    Record: lambda stmt: () if stmt.payload is None else (stmt.payload,),
+}
+"""What the kinds of statements that evaluate expressions themselves evaluate."""
+
+_BODIES: Mapping[type[Stmt], Callable[[Any], tuple[tuple[Stmt, ...], ...]]] = {
+    If: attrgetter("then", "orelse"),
+    **dict.fromkeys((For, While, Block, WorkItemLoop), lambda stmt: (stmt.body,)),
+}
+"""The statement lists inside the kinds of statements that have any."""
+
+
 def statement_expressions(stmt: Stmt) -> tuple[Expr, ...]:
     """The expressions that a statement evaluates itself (not those of nested statements)."""
-    match stmt:
-        case Assign():
-            return (stmt.value,)
-        case Store():
-            return (*stmt.indices, stmt.value)
-        case If() | While():
-            return (stmt.cond,)
-        case For():
-            return (stmt.start, stmt.stop, stmt.step)
-        case Atomic():
-            return (*stmt.indices, *(e for e in (stmt.expected, stmt.value) if e is not None))
-        case GroupCall():
-            return (stmt.value, *((stmt.source,) if stmt.source is not None else ()))
-        case Prefetch():
-            return stmt.indices
-        case Record():
-            return () if stmt.payload is None else (stmt.payload,)
-        case _:
-            return ()
+    evaluated = _EXPRESSIONS.get(type(stmt))
+    return () if evaluated is None else evaluated(stmt)
 
 
 def nested_bodies(stmt: Stmt) -> tuple[tuple[Stmt, ...], ...]:
     """The statement lists inside a statement."""
-    match stmt:
-        case If():
-            return (stmt.then, stmt.orelse)
-        case For() | While() | Block() | WorkItemLoop():
-            return (stmt.body,)
-        case _:
-            return ()
+    inside = _BODIES.get(type(stmt))
+    return () if inside is None else inside(stmt)
 
 
 def statements(body: Iterable[Stmt]) -> Iterator[Stmt]:
     """All statements, outermost first, in program order."""
-    rest = [iter(body)]  # of the statement lists around the one that is next: branches are deep
+    rest = [*body][::-1]
     while rest:
-        stmt = next(rest[-1], None)
-        if stmt is None:
-            rest.pop()
-            continue
+        stmt = rest.pop()
         yield stmt
-        rest += [iter(nested) for nested in reversed(nested_bodies(stmt))]
+        inside = _BODIES.get(type(stmt))
+        if inside is not None:
+            for nested in reversed(inside(stmt)):
+                rest.extend(nested[::-1])
 
 
 def expressions(body: Iterable[Stmt]) -> Iterator[Expr]:
     """All expressions of all statements."""
     for stmt in statements(body):
-        for expr in statement_expressions(stmt):
-            yield from subexpressions(expr)
+        evaluated = _EXPRESSIONS.get(type(stmt))
+        if evaluated is None:
+            continue
+        rest = [*evaluated(stmt)][::-1]
+        while rest:  # as ``subexpressions``, which would be one generator more for each of them
+            one = rest.pop()
+            yield one
+            below = _OPERANDS.get(type(one))
+            if below is not None:
+                rest.extend(below(one)[::-1])
 
 
 def map_operands(expr: Expr, f: Callable[[Expr], Expr]) -> Expr:
@@ -146,8 +151,11 @@ def map_operands(expr: Expr, f: Callable[[Expr], Expr]) -> Expr:
     if not own:
         return expr
     new = tuple([f(operand) for operand in own])
-    if all(map(is_, own, new)):
-        return expr
+    return expr if all(map(is_, own, new)) else _with_operands(expr, new)
+
+
+def _with_operands(expr: Expr, new: tuple[Expr, ...]) -> Expr:
+    """``expr`` with other direct sub-expressions."""
     match expr:
         case Binary():
             return Binary(expr.type, expr.op, *new)
@@ -171,16 +179,23 @@ def map_operands(expr: Expr, f: Callable[[Expr], Expr]) -> Expr:
 
 def rewrite(expr: Expr, f: Callable[[Expr], Expr]) -> Expr:
     """``expr`` with ``f`` applied to every node, innermost first."""
-
-    def each(e: Expr) -> Expr:
-        return f(map_operands(e, each))
-
-    return each(expr)
+    # No function inside that calls itself: that is a circle, which only the collector frees.
+    below = _OPERANDS.get(type(expr))
+    if below is None:
+        return f(expr)
+    own = below(expr)
+    new = tuple([rewrite(operand, f) for operand in own])
+    return f(expr if all(map(is_, own, new)) else _with_operands(expr, new))
 
 
 def with_values(expr: Expr, values: Mapping[str, Expr]) -> Expr:
     """``expr`` with the ``values`` of those of its variables that have one."""
-    return rewrite(expr, lambda e: values.get(e.name, e) if isinstance(e, Var) else e)
+    below = _OPERANDS.get(type(expr))
+    if below is None:
+        return values.get(expr.name, expr) if isinstance(expr, Var) else expr
+    own = below(expr)
+    new = tuple([with_values(operand, values) for operand in own])
+    return expr if all(map(is_, own, new)) else _with_operands(expr, new)
 
 
 def rewrite_body(
@@ -190,54 +205,55 @@ def rewrite_body(
 ) -> tuple[Stmt, ...]:
     """``body`` with ``expr`` applied to every expression node and then ``stmt`` to every
     statement, both innermost first; ``stmt`` returns the statements to put in its place."""
+    return tuple([new for s in body for new in stmt(_rewritten(s, expr, stmt))])
 
-    def one(s: Stmt) -> tuple[Stmt, ...]:
-        match s:
-            case Assign():
-                s = replace(s, value=rewrite(s.value, expr))
-            case Store():
-                s = replace(
-                    s,
-                    indices=tuple(rewrite(i, expr) for i in s.indices),
-                    value=rewrite(s.value, expr),
-                )
-            case If():
-                s = replace(s, cond=rewrite(s.cond, expr), then=many(s.then), orelse=many(s.orelse))
-            case For():
-                s = replace(
-                    s,
-                    start=rewrite(s.start, expr),
-                    stop=rewrite(s.stop, expr),
-                    step=rewrite(s.step, expr),
-                    body=many(s.body),
-                )
-            case While():
-                s = replace(s, cond=rewrite(s.cond, expr), body=many(s.body))
-            case Atomic():
-                s = replace(
-                    s,
-                    indices=tuple(rewrite(i, expr) for i in s.indices),
-                    value=None if s.value is None else rewrite(s.value, expr),
-                    expected=None if s.expected is None else rewrite(s.expected, expr),
-                )
-            case GroupCall():
-                s = replace(
-                    s,
-                    value=rewrite(s.value, expr),
-                    source=None if s.source is None else rewrite(s.source, expr),
-                )
-            case Prefetch():
-                s = replace(s, indices=tuple(rewrite(i, expr) for i in s.indices))
-            case Record(payload=payload) if payload is not None:
-                s = replace(s, payload=rewrite(payload, expr))
-            case Block() | WorkItemLoop():
-                s = replace(s, body=many(s.body))
-        return stmt(s)
 
-    def many(stmts: Iterable[Stmt]) -> tuple[Stmt, ...]:
-        return tuple(new for s in stmts for new in one(s))
-
-    return many(body)
+def _rewritten(
+    s: Stmt, expr: Callable[[Expr], Expr], stmt: Callable[[Stmt], tuple[Stmt, ...]]
+) -> Stmt:
+    """``s`` with ``expr`` applied to its own expressions and both to what is inside."""
+    match s:
+        case Assign():
+            return replace(s, value=rewrite(s.value, expr))
+        case Store():
+            indices = tuple([rewrite(i, expr) for i in s.indices])
+            return replace(s, indices=indices, value=rewrite(s.value, expr))
+        case If():
+            cond = rewrite(s.cond, expr)
+            then, orelse = rewrite_body(s.then, expr, stmt), rewrite_body(s.orelse, expr, stmt)
+            return replace(s, cond=cond, then=then, orelse=orelse)
+        case For():
+            return replace(
+                s,
+                start=rewrite(s.start, expr),
+                stop=rewrite(s.stop, expr),
+                step=rewrite(s.step, expr),
+                body=rewrite_body(s.body, expr, stmt),
+            )
+        case While():
+            cond = rewrite(s.cond, expr)
+            return replace(s, cond=cond, body=rewrite_body(s.body, expr, stmt))
+        case Atomic():
+            return replace(
+                s,
+                indices=tuple([rewrite(i, expr) for i in s.indices]),
+                value=None if s.value is None else rewrite(s.value, expr),
+                expected=None if s.expected is None else rewrite(s.expected, expr),
+            )
+        case GroupCall():
+            return replace(
+                s,
+                value=rewrite(s.value, expr),
+                source=None if s.source is None else rewrite(s.source, expr),
+            )
+        case Prefetch():
+            return replace(s, indices=tuple([rewrite(i, expr) for i in s.indices]))
+        case Record(payload=payload) if payload is not None:
+            return replace(s, payload=rewrite(payload, expr))
+        case Block() | WorkItemLoop():
+            return replace(s, body=rewrite_body(s.body, expr, stmt))
+        case _:
+            return s
 
 
 def renamed_statement(stmt: Stmt, variables: Mapping[str, str], arrays: Mapping[str, str]) -> Stmt:
