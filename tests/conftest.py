@@ -103,6 +103,17 @@ COMPILED_QUICKLY = (
 )
 """Tests of what happens on the host, or of which element a kernel reads and writes: on the SYCL
 device their programs are compiled without optimisation, but in the profile ``nightly``."""
+COMPILED_QUICKLY_ON_ALL = (
+    "conformance/test_new_memory.py",
+    "e2e/test_one_work_group.py",
+    "property/test_few_workers.py",
+    "unit/cuda/test_groups_on_threads.py",
+    "unit/cuda/test_other_memory.py",
+    "unit/cuda/test_vectors.py",
+    "unit/cuda/test_waits.py",
+)
+"""The same, of tests that have all combinations of their parameters on each backend."""
+
 COMPUTED_ALIKE = (
     "conformance/test_array_functions.py",
     "conformance/test_bfloat16.py",
@@ -300,7 +311,10 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     from tests.device_programs import DevicePrograms
 
-    DevicePrograms.optimised_for_this = not item.stash.get(COMPILED_QUICKLY_TOO, False)
+    is_quick = item.stash.get(COMPILED_QUICKLY_TOO, False)
+    if item.get_closest_marker("compiled_quickly") is not None:
+        is_quick = not is_whole()
+    DevicePrograms.optimised_for_this = not is_quick
 
 
 @pytest.hookimpl(trylast=True)
@@ -422,7 +436,8 @@ def _set_up_module(
         patch.setattr(subprocess, "_USE_VFORK", True, raising=False)
         if _kept_device_programs is not None:
             is_nightly = settings.get_current_profile_name() == "nightly"
-            optimised = is_nightly or not _is_of_the_host(_place(request.path))
+            quick = COMPILED_QUICKLY + COMPILED_QUICKLY_ON_ALL
+            optimised = is_nightly or not _is_in(_place(request.path), quick)
             patch.setattr(_kept_device_programs, "optimised", optimised)
         yield
 

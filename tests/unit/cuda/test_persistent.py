@@ -46,6 +46,7 @@ def all_but(fast: str, name: str) -> object:
     return name if name == fast else pytest.param(name, marks=pytest.mark.slow)
 
 
+@pytest.mark.compiled_quickly
 @pytest.mark.parametrize(
     "name",
     one_in(2, [all_but("loops", name) for name in sorted(LISTS, key="loops".__ne__)
@@ -61,6 +62,7 @@ def test_stages_of_work_groups_compile(name: str) -> None:
     assert pooled_bytes(kernel, H100.local_memory_bytes) == 0
 
 
+@pytest.mark.compiled_quickly
 @pytest.mark.slow
 def test_reading_ahead_compiles() -> None:
     """By bulk operations from sm_90 on, line by line before."""
@@ -175,6 +177,7 @@ def halves(item: fq.Item, a, b):
     b[i, j] = a[a.shape[0] - 1 - i, a.shape[1] - 1 - j] / 2
 
 
+@pytest.mark.compiled_quickly
 def test_lanes_do_several_short_rows_at_once() -> None:
     with compiling_queue(["sm_90"]) as (queue, backend):
         a, b = fq.Buffer((4096, 32), np.float32), fq.Buffer((4096, 32), np.float32)
@@ -209,6 +212,7 @@ def test_more_local_memory_than_the_compiler_places_is_given_by_launches() -> No
     assert max(static) <= 3 * lines and all(each % lines == 0 for each in static)
 
 
+@pytest.mark.compiled_quickly
 @pytest.mark.slow
 @examples(30)
 @given(stage_programs())
@@ -216,6 +220,7 @@ def test_random_lists_compile(program: Program) -> None:
     compile_program(program, strategy="megakernel", barriers="none", promote="none")
 
 
+@pytest.mark.compiled_quickly
 def test_auto_makes_none() -> None:
     with compiling_queue(["sm_90"]) as (queue, backend):
         a, b = fq.Buffer(4096, np.int64), fq.Buffer(4096, np.int64)
@@ -233,6 +238,7 @@ def weighted(item: fq.Item, weights, a, b):
     b[i] = weights[i] * a[a.shape[0] - 1 - i]
 
 
+@pytest.mark.compiled_quickly
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8, np.bool_, fq.bfloat16])
 def test_arrays_that_no_stage_writes_are_loaded_as_read_only(dtype: object) -> None:
@@ -251,6 +257,7 @@ def test_arrays_that_no_stage_writes_are_loaded_as_read_only(dtype: object) -> N
     assert ("half" in parameter) == (dtype is np.float16)
 
 
+@pytest.mark.compiled_quickly
 @pytest.mark.slow
 def test_an_array_that_shares_memory_with_a_written_one_is_not_read_only() -> None:
     """Views of one array: the one is read, the other one written."""
