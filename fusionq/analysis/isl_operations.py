@@ -126,6 +126,11 @@ class PlanOperations:
     def begin_step(self) -> tuple[int, ...]:
         """What is left where a step is begun, or begun again."""
         self.asked, self._goes_on = 0, False
+        return self.all_left
+
+    @property
+    def all_left(self) -> tuple[int, ...]:
+        """What is left of each kind."""
         return self.left, self.left_to_lose, self.left_for_others, self.left_at_ease
 
     def stop_step(self, before: tuple[int, ...]) -> None:
@@ -161,6 +166,32 @@ class PlanOperations:
     def spend(self, operations: int) -> None:
         """Take so many; what is kept back is not taken."""
         self.left = max(self.left - operations, min(self.left, self.kept_back))
+
+
+class Untroubled:
+    """A plan of which nothing has bounded what is asked but the bounds of single questions: the
+    same is found out then, with as many operations, in every such plan."""
+
+    def __init__(self, plan: PlanOperations) -> None:
+        self._plan, self._before = plan, plan.all_left
+
+    @classmethod
+    def now(cls) -> Untroubled | None:
+        """The plan that is made now; None where it is not so, or in a question already."""
+        plan = _plan
+        if plan is None or isl.DEFAULT_CONTEXT.get_max_operations() or plan.until < inf:
+            return None
+        return cls(plan) if _of_one_question() == OPERATIONS else None
+
+    def is_without(self, operations: int) -> bool:
+        """Whether it is so where so many have been taken, too."""
+        return self._plan.left - operations - OPERATIONS > self._plan.kept_back
+
+    def since(self) -> int | None:
+        """The operations taken since; None where something has bounded what was asked."""
+        left, *others = self._plan.all_left
+        is_alike = others == list(self._before[1:]) and self.is_without(0)
+        return self._before[0] - left if is_alike else None
 
 
 def operations_to_wait_for(submissions: int) -> int:

@@ -8,11 +8,11 @@ from typing import TypeVar, cast
 
 import islpy as isl
 
-from fusionq.analysis.access import read_accesses
 from fusionq.analysis.aliasing import Place, ViewPlace, places
 from fusionq.analysis.isl_operations import TooManyOperations, answered
 from fusionq.analysis.isl_texts import map_of, set_of
 from fusionq.analysis.item_space import global_range, local_range
+from fusionq.analysis.kept_readings import known_accesses
 from fusionq.analysis.kernel_accesses import Access, KernelAccesses, KernelShape
 from fusionq.analysis.proof import Proofs
 from fusionq.analysis.readings import Answer, Readings
@@ -364,14 +364,14 @@ def _accesses(
             None,
         )
         if found is None:
-            found = read_accesses(submission.ir, shape, symbols, read.own_arrays)
+            found = known_accesses(submission.ir, shape, symbols, read.own_arrays)
             names: Iterable[str] = found.pinned
             values = tuple(sorted(symbols.values[name] for name in names))
             versions = readings.versions.setdefault(id(submission.ir), {()})
             if len(versions) <= MOST_VERSIONS:
                 versions.add(values)
             elif values not in versions:
-                found = read_accesses(submission.ir, shape, symbols, read.own_arrays, pins=False)
+                found = known_accesses(submission.ir, shape, symbols, read.own_arrays, pins=False)
                 names = shape.params.values()
             known[tuple((name, symbols.values[name]) for name in sorted(names))] = found
         accesses.append(found)

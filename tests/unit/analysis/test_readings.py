@@ -51,7 +51,7 @@ def found(*calls: tuple[object, ...]) -> list[list[str]]:
 def test_lists_of_other_sizes_and_scalars_ask_no_new_questions(monkeypatch):
     """Each pair is over another range, with other distances: a structure of its own."""
     asked = Counted(monkeypatch, dependence, "_of_elements")
-    read = Counted(monkeypatch, list_analysis, "read_accesses")
+    read = Counted(monkeypatch, list_analysis, "known_accesses")
 
     def pyramid(levels: int):
         a = [np.zeros(1000 - 10 * k) for k in range(levels + 1)]
@@ -84,7 +84,7 @@ def test_an_answer_serves_values_only_for_which_it_is_the_same():
 
 
 def test_kernels_that_rest_on_values_are_read_for_each(monkeypatch):
-    read = Counted(monkeypatch, list_analysis, "read_accesses")
+    read = Counted(monkeypatch, list_analysis, "known_accesses")
     a, b = np.zeros(100), np.zeros(100)
     for calls, times in (((2, 2, 2), 1), ((2, 3, 2), 2)):
         read.calls = 0

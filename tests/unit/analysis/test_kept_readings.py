@@ -1,0 +1,123 @@
+"""What is read of kernels once for all plans of a process, and that no plan notices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.analysis import isl_operations, kept_readings
+from fusionq.analysis.isl_operations import OPERATIONS, PlanOperations, answered, plan_operations
+from fusionq.analysis.kernel_accesses import KernelAccesses
+from fusionq.analysis.list_analysis import KernelsRead, analyse
+from fusionq.analysis.submission import Submission
+from fusionq.planning.submission_check import check_submission
+from tests.unit.analysis.test_readings import Counted
+from tests.unit.lists import submissions
+
+
+@fq.kernel
+def strided(item: fq.Item, a, b, distance):
+    i = item.get_id(0)
+    if distance * i < a.shape[0]:
+        b[i] = a[distance * i]
+
+
+@fq.kernel
+def hard(item: fq.Item, a, b):
+    j = item.get_id(0)
+    for _ in range(3):
+        if j % 7 > 3:
+            j = j // 2 + 5
+        if j % 11 > 4:
+            j = j // 3 + 9
+    b[item.get_id(0)] = a[j]
+
+
+@pytest.fixture(autouse=True)
+def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counted]:
+    """How often kernels are read; none has been."""
+    monkeypatch.setattr(kept_readings, "_KEPT", {})
+    yield Counted(monkeypatch, kept_readings, "read_accesses")
+
+
+def strides(distance: int, size: int = 100) -> Submission:
+    (found,) = submissions((strided, 10, np.zeros(size), np.zeros(size), distance))
+    return found
+
+
+def plan(submission: Submission, plan: PlanOperations | None = None, **read: bool) -> int:
+    """Read the kernel for a plan; the operations that it has taken."""
+    plan = plan or PlanOperations()
+    before = plan.left
+    with plan_operations(plan):
+        assert len(accesses(submission, **read).accesses)
+    return before - plan.left
+
+
+def accesses(submission: Submission, own_arrays: bool = False) -> KernelAccesses:
+    (found,) = analyse([submission], read=KernelsRead(own_arrays)).accesses
+    return found
+
+
+def test_another_plan_takes_over_what_was_read_and_what_it_took(read: Counted) -> None:
+    taken = plan(strides(2))
+    assert taken > 0 and read.calls == 1
+    assert plan(strides(2, 200)) == taken, "of other sizes"
+    assert plan(strides(2), own_arrays=True) == taken, "it has no arrays of its own"
+    assert read.calls == 1
+
+
+def test_submit_has_read_what_is_planned(read: Counted) -> None:
+    check_submission(strides(2))
+    calls = read.calls
+    plan(strides(2))
+    assert read.calls == calls
+
+
+def test_values_that_accesses_rest_on_are_read_for_each(read: Counted) -> None:
+    assert plan(strides(2)) and plan(strides(3)) and read.calls == 2
+    assert plan(strides(2)) and plan(strides(3)) and read.calls == 2
+
+
+def test_what_is_equal_today_is_read_by_itself(read: Counted) -> None:
+    """Symbols are of equal sizes."""
+    plan(strides(2))
+    plan(strides(2, 10))
+    assert read.calls == 2
+
+
+def test_where_something_else_bounds_what_is_asked_it_is_read_anew(read: Counted) -> None:
+    taken = plan(strides(2))
+    calls = read.calls
+    for left in (taken + OPERATIONS + 1, taken + OPERATIONS):
+        plan(strides(2), PlanOperations(operations=left))
+    assert read.calls == calls + 1, "of the second alone, whose last question could take less"
+    many = PlanOperations()
+    many.left_at_ease = 8 * OPERATIONS - 8
+    assert plan(strides(2), many) and read.calls == calls + 2, "many have taken theirs in vain"
+    assert plan(strides(2), PlanOperations(60.0)) and read.calls == calls + 3, "a report's"
+    with plan_operations():
+        answered(lambda: accesses(strides(2)))
+    accesses(strides(2))
+    assert read.calls == calls + 5, "inside a question, and of no plan"
+
+
+def test_what_was_too_hard_is_not_kept(read: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isl_operations, "OPERATIONS", 128)
+    (submission,) = submissions((hard, 100, np.zeros(100), np.zeros(100)))
+    lost = []
+    for _ in range(2):
+        of_plan = PlanOperations()
+        plan(submission, of_plan)
+        lost.append(of_plan.may_lose - of_plan.left_to_lose)
+    assert read.calls == 2 and lost[0] == lost[1] > 0
+
+
+def test_beyond_some_all_are_forgotten(read: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_readings, "MOST", 1)
+    for submission in (strides(2), strides(2, 10), strides(2)):
+        plan(submission)
+    assert read.calls == 3
