@@ -11,11 +11,14 @@ from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.submission import ArrayArgument
 
 
-def are_items_of_groups(analysis: ListAnalysis, each: int) -> bool:
+def are_items_of_groups(analysis: ListAnalysis, each: int, alone: bool) -> bool:
     """Of two submissions, the first over work-groups that are rows, the second over a linear range:
-    whether that has ``each`` work-items for each work-group."""
+    whether that has ``each`` work-items for each work-group, of which there is one if ``alone``."""
     (items,) = global_range(analysis.submissions[1])
-    return _is_empty(analysis, _other_groups(analysis, items, each))
+    differ = _other_groups(analysis, items, each)
+    if alone:
+        differ += [f"{analysis.symbols.size(items)} != {each}"]
+    return _is_empty(analysis, differ)
 
 
 def are_rows_of_groups(

@@ -13,7 +13,8 @@ Here ``i`` and ``j`` are ids, ``g`` the number of the work-group and ``l`` the p
 work-item of the range is done by one of the new ones, and by one only, where the range has as many
 times ``each`` work-items, or as many rows, as there are work-groups.  So what a work-group has
 computed together, such as the sums of some rows, is where the elements are that its work-items read
-next.
+next.  Of one work-group all ids are a work-item's place, so that ``g`` is not there: isl takes
+seconds for what ``5000 * g + l + 256 * t`` reaches, and a moment for ``l + 256 * t``.
 """
 
 from __future__ import annotations
@@ -45,12 +46,16 @@ def lanes_of(local: Sequence[int]) -> int | None:
     return local[-1] if rows else None
 
 
-def items_of_groups(kernel: Kernel, local: Sequence[int], each: int) -> Kernel:
+def items_of_groups(
+    kernel: Kernel, local: Sequence[int], each: int, alone: bool = False
+) -> Kernel:
     """``kernel``, of one dimension, over work-groups of ``local``, of which each does ``each``
-    neighbouring work-items.  It asks for global ids and ranges only, and no work-item waits for
-    others."""
+    neighbouring work-items; ``alone``: there is one work-group.  It asks for global ids and ranges
+    only, and no work-item waits for others."""
     assert kernel.ndim == 1 and each >= 1
     group, lane, groups = _places(local)
+    if alone:
+        group, groups = Const(INT64, 0), Const(INT64, 1)
     lanes = local[-1]
     if each > lanes:
         lane = ItemQuery("local_id", len(local) - 1)

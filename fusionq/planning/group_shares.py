@@ -51,8 +51,8 @@ class Share:
             kernel = rows_of_groups(self.kernel, local, inner)
             share = f"rows of {self.inner}"
         else:
-            kernel = items_of_groups(self.kernel, local, self.each)
-            share = str(self.each)
+            kernel = items_of_groups(self.kernel, local, self.each, self.groups == 1)
+            share = f"all {self.each}" if self.groups == 1 else str(self.each)
         return replace(
             submission,
             kernel=kernel,
@@ -67,8 +67,9 @@ class Share:
             (s,), ("rows", self.whole), partial(are_rows, places=self.whole)
         ):
             return False
-        about: tuple[object, ...] = "items of groups", self.each
-        answer = partial(are_items_of_groups, each=self.each)
+        alone = self.groups == 1
+        about: tuple[object, ...] = "items of groups", self.each, alone
+        answer = partial(are_items_of_groups, each=self.each, alone=alone)
         if self.inner:
             about = "rows of groups", self.inner, self.whole
             answer = partial(are_rows_of_groups, inner=self.inner, whole=self.whole)

@@ -59,6 +59,16 @@ def test_it_does_each_work_item_once(local: tuple[int, ...], each: int) -> None:
     np.testing.assert_array_equal(found, run(kernel, (n,), (1,), a, b))
 
 
+@pytest.mark.parametrize("local", ((4,), (1, 4)))
+@pytest.mark.parametrize("each", (1, 3, 4, 11))
+def test_one_work_group_does_all(local: tuple[int, ...], each: int) -> None:
+    a, b = np.arange(each) % 5, np.arange(each) * 100
+    kernel = specialised(numbered, (each,), a, b)
+    made = items_of_groups(kernel, local, each, alone=True)
+    np.testing.assert_array_equal(run(made, local, local, a, b), run(kernel, (each,), (1,), a, b))
+    assert "global" not in print_kernel(made) and "get_group" not in print_kernel(made)
+
+
 def test_work_groups_that_are_rows() -> None:
     assert [lanes_of(local) for local in ((8,), (1, 8), (2, 8), (1, 1, 8))] == [8, 8, None, None]
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.analysis import isl_operations
 from fusionq.base.options import FusionOptions
 from fusionq.planning.plan import Plan
 from fusionq.planning.planner import holds_for, make_plan
@@ -427,3 +428,32 @@ def test_what_a_work_item_has_of_long_rows_is_too_large_at_once() -> None:
     (decision,) = plan.promotions
     assert decision.scope == "global"
     assert "769 elements take 6152 bytes" in decision.reason
+
+
+def test_a_plan_for_one_work_group_does_not_serve_two() -> None:
+    def listed(n: int, groups: int) -> Any:
+        total, a = ints(groups), ints(n)
+        sums = row_sums, fq.NdRange(8 * groups, 8), ints(8 * groups), total
+        return submissions(sums, (scaled, n, a, total, ints(n)))
+
+    plan = make_plan(listed(24, 1), FusionOptions(strategy="fused"), TARGET)
+    assert members(plan) == [(0, 1)]
+    assert holds_for(plan, listed(24, 1))
+    assert not holds_for(plan, listed(48, 2)) and not holds_for(plan, listed(48, 1))
+
+
+def test_what_one_work_group_reaches_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """5,000 work-items by a work-group of 256, of which isl once left three questions."""
+    left = 0
+
+    class Counted(isl_operations.LimitReached):
+        def __init__(self, *what: object) -> None:
+            nonlocal left
+            left += 1
+            super().__init__(*what)
+
+    monkeypatch.setattr(isl_operations, "LimitReached", Counted)
+    a, total, space = ints(5000), ints(1), fq.NdRange(256, 256)
+    calls = (norm, space, a, total), (clipped, 5000, a, total, a), (add, 5000, a, a, a)
+    assert members(plan_of(*calls)) == [(0, 1, 2)]
+    assert left == 0
