@@ -115,12 +115,12 @@ def fill(
 
 def _element(value: object, dtype: np.dtype[Any]) -> Any:
     """``value`` in ``dtype``: any number in a floating type unless it overflows, an integer or
-    bool that fits in an integer type, a bool in bool, all in a complex one; None for anything
+    bool that fits in an integer type or, 0 and 1, in bool, all in a complex one; None for anything
     else."""
     if type_of_scalar(value) is None and not isinstance(value, (complex, np.complex64)):
         return None
     kind = "f" if is_floating(dtype) else dtype.kind
-    kinds = {"b": "b", "i": "biu", "u": "biu", "f": "biuf", "c": "biufc"}[kind]
+    kinds = {"b": "biu", "i": "biu", "u": "biu", "f": "biuf", "c": "biufc"}[kind]
     number: Any = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, np.generic) and is_bfloat16(value.dtype):
         number = float(value)

@@ -86,6 +86,7 @@ def test_nothing_is_written_to_read_only_arrays(queue):
         (np.float32, 2), (np.float32, 2.5), (np.float32, np.float64(0.1)), (np.float16, True),
         (np.int8, -128), (np.uint64, 2**64 - 1), (np.int32, np.int64(7)), (np.bool_, True),
         (np.float32, float("nan")), (np.float32, float("inf")), (np.float64, 10**20),
+        (np.bool_, 1), (np.bool_, np.uint8(0)),
     ],
 )  # fmt: skip
 def test_fill(queue, dtype, value):
@@ -97,7 +98,7 @@ def test_fill(queue, dtype, value):
 @pytest.mark.parametrize(
     ("dtype", "value"),
     [
-        (np.int8, 128), (np.int8, -129), (np.uint8, -1), (np.int32, 1.0), (np.bool_, 1),
+        (np.int8, 128), (np.int8, -129), (np.uint8, -1), (np.int32, 1.0), (np.bool_, 2),
         (np.int64, 2**70), (np.float32, "1"), (np.float32, None), (np.float32, 1j),
         (np.float32, [1.0]), (np.float16, 1e10), (np.float32, np.zeros(3)), (np.int64, 10**30),
     ],
