@@ -221,14 +221,14 @@ class _Decider:
                 cond = self._decided(stmt.cond, bigger)
                 if isinstance(cond, Const):
                     return self.body(stmt.then if cond.value else stmt.orelse)
-                if self.eager and isinstance(cond, Logical):
-                    cond = self._computed_whole(cond)
+                cond = self._expr(cond)
                 then, orelse = self._nested(stmt.then), self._nested(stmt.orelse)
                 return self._without_branch(replace(stmt, cond=cond, then=then, orelse=orelse))
             case For():
                 return (self._loop(self._over_turns(stmt)),)
             case While():
-                return (replace(stmt, body=self._nested(stmt.body)),)
+                cond = self._expr(stmt.cond)
+                return (replace(stmt, cond=cond, body=self._nested(stmt.body)),)
             case Assign():
                 value = self._expr(stmt.value)
                 self.assigned.add(stmt.name)
