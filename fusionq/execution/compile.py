@@ -79,6 +79,7 @@ def _built_plan(
     outcome: CacheOutcome = "miss" if plan is None else "disk"
     if plan is None:
         bounded = may_fall_back and not options.tune and len(submissions) > 1
+        bounded = bounded and options.strategy != "unfused"
         make = planned_in_time if bounded else _new_plan
         plan = make(backend, submissions, options, timings, (*known, *kept))
     if not plan.measured and any(other.measured for other in (*known, *kept)):
@@ -284,6 +285,7 @@ def _new_plan(
         known,
         lambda: measured_target(backend),
         lambda kernel: is_built(backend, kernel, options.fp),
+        finds_dependences=options.strategy != "unfused",
     )
     for phase, seconds in plan.timings.items():
         add_seconds(timings, phase, seconds)
@@ -322,7 +324,7 @@ def planned_in_time(
 
     key = plans_key(backend, submissions, options)
     if seconds is None:
-        asks_for_speed = options.strategy in ("auto", "unfused") and not options.require
+        asks_for_speed = options.strategy == "auto" and not options.require
         goes_on = asks_for_speed and UNFINISHED.has(key)
         seconds = seconds_allowed(submissions, backend.target.costs, goes_on)
     try:

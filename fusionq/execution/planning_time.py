@@ -2,8 +2,8 @@
 
 Planning that takes longer stops between two of its steps.  The list runs unfused; the next list of
 its structure goes on where planning stopped, until there is a plan.  With ``strategy="auto"``,
-which asks for no more than speed, and ``"unfused"``, whose plan says no more than what depends on
-what, that keeps each of the next lists for a few times its run at most.
+which asks for no more than speed, that keeps each of the next lists for a few times its run at
+most.  Launches one by one, of ``"unfused"``, are planned without what depends on what.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from fusionq.base.config import adapts, always_checked, debug_level
 from fusionq.base.options import FusionOptions
 from fusionq.base.phases import timed
 from fusionq.base.recursion import room_for_recursion
-from fusionq.base.target import FloatMode
+from fusionq.base.target import FloatMode, Target
 from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.binding import bind
 from fusionq.execution.compile import (
@@ -77,7 +77,7 @@ def prepare(
             before = resized.chooser(size_class)
         adaptive = adaptive_list(backend, pending, key, options, timings, before)
         if adaptive is not None:
-            run = _shown(adaptive.next_run(pending, timings))
+            run = _shown(adaptive.next_run(pending, timings), backend.target)
             if resized is not None and size_class is not None:
                 resized.keep(size_class, run, adaptive)
             return run
@@ -112,7 +112,8 @@ def _planned(
         built, cache = tuned_plan(backend, pending, options, timings)
     else:
         built, cache = built_plan(backend, submissions, options, timings)
-    return _shown(_bound(backend, pending, built, cache, timings, options.fp))
+    run = _bound(backend, pending, built, cache, timings, options.fp)
+    return _shown(run, backend.target)
 
 
 def _bound(
@@ -129,11 +130,11 @@ def _bound(
     return run
 
 
-def _shown(run: PreparedRun) -> PreparedRun:
+def _shown(run: PreparedRun, target: Target) -> PreparedRun:
     """``run``, with what ``FUSIONQ_DEBUG`` asks for of a new plan: the report of a list; device
     sources."""
     if run.cache != "memory" and debug_level() >= 1:
-        _show(report_of(run, run.cache, run.timings))
+        _show(report_of(run, run.cache, run.timings, target))
     return run
 
 

@@ -32,18 +32,26 @@ if TYPE_CHECKING:
 def report_for(ended: SubmissionList) -> Report:
     """What became of a list that has ended."""
     if ended.run is not None:
-        report = report_of(ended.run, ended.cache, ended.timings)
+        assert ended.owner is not None
+        report = report_of(ended.run, ended.cache, ended.timings, ended.owner.target)
     else:
         with LOCK:
             report = _report_of_unfused(ended)
     return replace(report, left_out=tuple(ended.left_out)) if ended.left_out else report
 
 
-def report_of(run: PreparedRun, cache: CacheOutcome, timings: Mapping[str, float]) -> Report:
-    """The report of one time that ``run`` was launched."""
+def report_of(
+    run: PreparedRun, cache: CacheOutcome, timings: Mapping[str, float], target: Target
+) -> Report:
+    """The report of one time that ``run`` was launched on ``target``."""
     from fusionq.report.report import Report
 
-    plan = run.built.plan.named_for(run.submissions)
+    plan = run.built.plan
+    if plan.strategy == "unfused" and not plan.dependences and len(run.submissions) > 1:
+        with LOCK:  # launches one by one are planned without
+            found = _analysed(run.submissions, target)
+        plan = replace(plan, dependences=found.dependences)
+    plan = plan.named_for(run.submissions)
     if run.adaptive is not None:
         plan = replace(plan, choice=run.adaptive.text(run))
     sources = tuple(program.source for program in run.built.programs)

@@ -41,6 +41,8 @@ class PlanTask:
     """What may be built while the user waits; None: anything."""
     rest_on: tuple[Callable[[ListValidity], None], ...]
     """Let the list's validity remember for which sizes and scalars it is as it is."""
+    finds_dependences: bool
+    """Whether the plan tells what depends on what, which launches one by one do not ask for."""
 
     @property
     def barrierless(self) -> str | None:

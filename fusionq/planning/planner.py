@@ -83,16 +83,22 @@ def make_plan(
     measured: Callable[[], Target] | None = None,
     is_built: Callable[[Kernel], bool] = lambda kernel: False,
     seconds: float = inf,
+    finds_dependences: bool = True,
 ) -> Plan:
     """Analyse the list and turn it into launches; ``known`` are plans of the same structure that
     do not serve it.  ``measured`` gives ``target`` with measured costs; without it ``auto`` makes
     no persistent kernels.  ``is_built``: whether a kernel has been built before, which costs
     nothing then.  ``seconds`` of processor time from now, what is not known by then stays so.
+    ``finds_dependences``: False for a list that is to run unfused, whose launches need none.
 
     Raises FusionRefused if ``options.require`` and something that was asked for is not possible,
     PromotionConflict for contradictory flags.
     """
-    plan = Planning(submissions, options, target, known, measured, is_built, seconds).go_on()
+    planning = Planning(
+        submissions, options, target, known, measured, is_built, seconds,
+        finds_dependences=finds_dependences,
+    )  # fmt: skip
+    plan = planning.go_on()
     assert plan is not None
     return plan
 
@@ -110,6 +116,7 @@ class Planning:
         is_built: Callable[[Kernel], bool] = lambda kernel: False,
         seconds: float = inf,
         is_waited_for: bool = False,
+        finds_dependences: bool = True,
     ) -> None:
         """``is_waited_for``: whether a program waits for the plan, so that the questions about the
         list may take less."""
@@ -138,7 +145,7 @@ class Planning:
         bound = self._bound_of(made) if bounded else None
         self._task = PlanTask(
             made, options, target, fixed, seen, varying, bool(known), self._measuring, bound,
-            self._turns.rest_on,
+            self._turns.rest_on, finds_dependences,
         )  # fmt: skip
         self._interchanged = interchanged
         self._steps = _plan_steps(self._task, self.timings, self.dependences)
@@ -228,7 +235,9 @@ def _plan_steps(
     if points is not None:
         questions = points.questions
     grouped = (yield from items_in_groups(questions, *about)) if in_groups else None
-    if grouped is None:
+    if not task.finds_dependences:
+        raw: list[tuple[PairScope, ...]] = [()] * len(questions.submissions)
+    elif grouped is None:
         seen = dependences if points is None else None
         with keeping_back(0.0 if options.strategy == "unfused" else FOR_LAUNCHES):
             raw = yield from direct_dependences(questions, seen)

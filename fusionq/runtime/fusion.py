@@ -77,8 +77,9 @@ def fusion(
 
     A list that is not planned after a second of processor time (``FUSIONQ_PLANNING_SECONDS``) and
     twice what it takes unfused runs unfused, with the reason in the report; the next list of its
-    kind, or ``replay``, goes on planning where that stopped: with ``strategy="auto"`` and
-    ``"unfused"`` for twice what it takes unfused, by the costs of launches and memory.
+    kind, or ``replay``, goes on planning where that stopped: with ``strategy="auto"`` for twice
+    what it takes unfused, by the costs of launches and memory.  With ``"unfused"`` nothing is
+    compared before the report is asked for.
 
     An exception in the block ends fusion mode, runs unfused what was submitted before it, and
     goes on.

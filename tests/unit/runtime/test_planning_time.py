@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 
 import numpy as np
 import pytest
 
 import fusionq as fq
 from fusionq.cache.plan_cache import PLANS
-from fusionq.execution import device_costs, planning_time
+from fusionq.execution import device_costs, planning_time, reporting
 from fusionq.execution.planning_time import (
     UNFINISHED,
     UNFUSED_RUNS,
@@ -102,33 +103,30 @@ def test_by_auto_the_next_lists_wait_for_a_few_times_their_run(queue, steps, mon
     assert sum(taken[1:]) >= (len(taken) - 1) // 3
 
 
-def test_lists_that_are_to_run_unfused_wait_for_their_plan_once(queue, steps, monkeypatch):
-    """The first one for as long as others, the next ones for a part of their run."""
+def test_lists_that_are_to_run_unfused_wait_for_no_dependences(queue, monkeypatch):
+    """Their launches need none; the report finds them when it is asked for."""
+    compared = []
+    original = planner.direct_dependences
+
+    def counted(questions, *others):
+        compared.append(len(questions.submissions))
+        return original(questions, *others)
+
+    monkeypatch.setattr(planner, "direct_dependences", counted)
+    monkeypatch.setenv("FUSIONQ_PLANNING_SECONDS", "0")
+    monkeypatch.setattr(reporting, "_analysed_before", OrderedDict())
     a, tmp, out = floats(), empty(), empty()
-    uncounted = planner._plan_steps
-
-    def counted(*arguments):
-        inner = uncounted(*arguments)
-        while True:
-            try:
-                phase = next(inner)
-            except StopIteration as end:
-                return end.value
-            steps[0] += len(arguments[0].submissions) > 1
-            yield phase
-
-    monkeypatch.setattr(planner, "_plan_steps", counted)
-    monkeypatch.setattr(planning_time, "unfused_seconds", lambda *_: 1 / 3 / UNFUSED_RUNS)
-    taken = []
-    for _ in range(40):
-        before = steps[0]
-        chain(queue, a, tmp, out, strategy="unfused")
-        assert np.array_equal(out.numpy(), a.numpy() * 3)
-        out.write(np.zeros(8, np.float32))
-        taken.append(steps[0] - before)
-    assert taken[0] == 4 and sum(taken[1:]) > 2
-    assert all(sum(taken[k : k + 3]) <= 1 for k in range(1, len(taken) - 3))
-    assert taken[-1] == 0  # there is a plan
+    f = chain(queue, a, tmp, out, strategy="unfused")
+    f.replay()
+    again = chain(queue, a, tmp, out, strategy="unfused")
+    assert np.array_equal(out.numpy(), a.numpy() * 3)
+    assert 3 not in compared
+    assert f.report.fallback is None and f.report.cache == "miss"
+    assert again.report.cache == "memory"
+    for report in (f.report, again.report):
+        found = [(d.producer, d.consumer, d.kind, d.buffer) for d in report.dependences]
+        assert (0, 1, "RAW", "tmp") in found and (1, 2, "RAW", "tmp") in found
+    assert compared.count(3) == 1
 
 
 def test_events_of_a_list_that_is_not_planned_are_those_of_its_submissions(queue):
