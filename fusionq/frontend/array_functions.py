@@ -12,6 +12,7 @@ pairs), in NumPy's types; those of 16 bits in float32, and rounded at the end, a
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import TypeAlias, TypeGuard
@@ -96,11 +97,14 @@ class ArrayFunctions(Comprehensions):
         return self._dot_product(left, right, "@", node)
 
     def of_expression(self, function: object, values: VectorValue, node: ast.Call) -> Value:
-        """Python's ``sum``, ``min``, ``max``, ``any`` and ``all`` of an expression of rows."""
+        """Python's ``sum``, ``math.prod``, ``min``, ``max``, ``any`` and ``all`` of an expression
+        of rows."""
         values_of = self._checked_array(values, ast.unparse(node.func), node, 1)
         kind = self._kind(values_of, ast.unparse(node.func), node)
         if function is sum:
             return self._reduce("sum", values_of, Constant(kind, kind.dtype.type(0)), node)
+        if function is math.prod:
+            return self._reduce("prod", values_of, Constant(kind, kind.dtype.type(1)), node)
         if function is min or function is max:
             return self._reduce("least" if function is min else "greatest", values_of, None, node)
         truth = np.bool_(function is all)

@@ -25,7 +25,7 @@ from fusionq.frontend.item_queries import (
     linear_range,
     sub_group_query,
 )
-from fusionq.frontend.number_methods import NUMBER_METHODS, bits_set
+from fusionq.frontend.number_methods import METHODS_ALONE, NUMBER_METHODS
 from fusionq.frontend.refused import REFUSED_BUILTINS, instead_of
 from fusionq.frontend.sequence_functions import (
     SEQUENCE_BODIES,
@@ -165,18 +165,20 @@ class Calls(GroupOperations):
         return self.object_call(callee.object, positional, node)
 
     def _number_method(self, node: ast.Call) -> Scalar | None:
-        """``x.view(np.uint32)`` and ``x.astype(np.float64)`` of a number; None for other calls."""
+        """``x.view(np.uint32)``, ``x.astype(np.float64)``, ``x.item()`` and ``x.bit_count()`` of a
+        number; None for other calls."""
         function = node.func
-        names = (*NUMBER_METHODS, "bit_count")
+        names = (*NUMBER_METHODS, *METHODS_ALONE)
         if not isinstance(function, ast.Attribute) or function.attr not in names:
             return None
         owner = self.value(function.value) if self.static(function) is MISSING else None
         if not isinstance(owner, (Runtime, Constant)):
             return None
-        if function.attr == "bit_count" and not node.args and not node.keywords:
-            return bits_set(self, owner, node)
-        if function.attr == "bit_count":
-            self.fail(node, "bit_count takes no arguments", "Write x.bit_count().")
+        if function.attr in METHODS_ALONE:
+            if node.args or node.keywords:
+                name = function.attr
+                self.fail(node, f"{name} takes no arguments", f"Write x.{name}().")
+            return METHODS_ALONE[function.attr](self, owner, node)
         if len(node.args) != 1 or node.keywords:
             self.fail(node, f"{function.attr} takes a type", f"Write {function.attr}(np.float32).")
         obj = self.value(node.args[0])
@@ -242,7 +244,7 @@ class Calls(GroupOperations):
         return self.function_of(obj, *arguments, node=node)
 
     def of_sequence(self, obj: object, value: Value, node: ast.Call) -> Value:
-        """``sum``, ``min``, ``max``, ``any`` and ``all`` of a tuple or of a row."""
+        """``sum``, ``math.prod``, ``min``, ``max``, ``any`` and ``all`` of a tuple or of a row."""
         if isinstance(value, TupleValue) and obj in (min, max) and value.items:
             if not value.items[1:]:
                 return value.items[0]

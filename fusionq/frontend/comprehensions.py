@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import math
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
@@ -33,7 +34,7 @@ Comprehension: TypeAlias = ast.ListComp | ast.GeneratorExp
 MOST_SORTED = 32
 """Items that ``sorted`` takes: comparisons are half their square."""
 
-FOLDED: dict[object, str] = {sum: "sum", any: "any", all: "all"}
+FOLDED: dict[object, str] = {sum: "sum", math.prod: "prod", any: "any", all: "all"}
 """The functions that take a generator of any length."""
 
 
@@ -45,9 +46,9 @@ class Comprehensions(Loops):
         return self.listed(node)
 
     def sequence_call(self, function: object, node: ast.Call) -> Value | None:
-        """A call of one argument that is gone over: ``sum``, ``any``, ``all``, ``min`` and ``max``
-        of a generator, ``tuple``, ``list`` and ``sorted`` of anything of a known length; None for
-        others."""
+        """A call of one argument that is gone over: ``sum``, ``math.prod``, ``any``, ``all``,
+        ``min`` and ``max`` of a generator, ``tuple``, ``list`` and ``sorted`` of anything of a
+        known length; None for others."""
         if function is sorted:
             return self.sorted_items(node)
         if len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
@@ -273,12 +274,13 @@ def nested_loops(node: Comprehension, body: Sequence[ast.stmt], leave: str | Non
 
 
 def folding(function: str, node: Comprehension, result: str) -> list[ast.stmt]:
-    """The statements that put ``sum``, ``any`` or ``all`` of a comprehension into a name."""
-    start = ast.Constant({"sum": 0, "any": False, "all": True}[function])
+    """The statements that put ``sum`` and its like of a comprehension into a name."""
+    start = ast.Constant({"sum": 0, "prod": 1, "any": False, "all": True}[function])
     first = at(ast.Assign([ast.Name(result, ast.Store())], start), node)
-    if function == "sum":
-        add = ast.AugAssign(ast.Name(result, ast.Store()), ast.Add(), node.elt)
-        return [first, nested_loops(node, [at(add, node.elt)], None)]
+    if function in ("sum", "prod"):
+        op = ast.Add() if function == "sum" else ast.Mult()
+        combined = ast.AugAssign(ast.Name(result, ast.Store()), op, node.elt)
+        return [first, nested_loops(node, [at(combined, node.elt)], None)]
     test = node.elt if function == "any" else ast.UnaryOp(ast.Not(), node.elt)
     found = ast.Assign([ast.Name(result, ast.Store())], ast.Constant(function == "any"))
     stop = at(ast.If(test, [found, ast.Break()], []), node.elt)

@@ -29,6 +29,7 @@ from fusionq.frontend.values import (
     Constant,
     ItemValue,
     MethodValue,
+    NewPrivateArray,
     ObjectValue,
     ReductionValue,
     Runtime,
@@ -61,6 +62,10 @@ class Expressions(NestedFunctions):
     @abstractmethod
     def named(self, node: ast.NamedExpr) -> Value:
         """``name := value``."""
+
+    @abstractmethod
+    def fixed(self, value: Value, node: ast.AST) -> Value:
+        """The value, independent of variables and memory that change later."""
 
     @abstractmethod
     def list_comprehension(self, node: ast.ListComp) -> Value:
@@ -100,7 +105,7 @@ class Expressions(NestedFunctions):
                 items = tuple(self.with_items(node.elts, self.value)[1])
                 return TupleValue(items, is_list=isinstance(node, ast.List))
             case ast.Call():
-                return self.call(node)
+                return self.with_memory(self.call(node), node)
             case ast.Lambda():
                 return self.nested_function(node)
             case ast.NamedExpr():
@@ -108,6 +113,16 @@ class Expressions(NestedFunctions):
             case ast.ListComp():
                 return self.list_comprehension(node)
         self.refuse(node)
+
+    def named_value(self, node: ast.expr) -> Value:
+        """The value of an expression that gets a name, as which an array that it makes is known."""
+        return self.call(node) if isinstance(node, ast.Call) else self.value(node)
+
+    def with_memory(self, value: Value, node: ast.AST) -> Value:
+        """The value; an array that NumPy's functions make where it is used, as in
+        ``np.array((x, y)) * 2``, is one of a name of its own."""
+        is_used = isinstance(value, NewPrivateArray) and not value.is_asked_for
+        return self.fixed(value, node) if is_used else value
 
     def with_items(
         self, nodes: Sequence[ast.expr], evaluate: Callable[[ast.expr], Value]

@@ -46,6 +46,16 @@ def spacing_of_float16(x: Any) -> Any:
     return np.where(np.isinf(x), np.nan, np.nextafter(x, np.inf) - x)
 
 
+def sinc(x: Any) -> Any:
+    """In NumPy's order of operations."""
+    angle = np.pi * np.where(x == 0, 1.0e-20, x)
+    return np.sin(angle) / angle
+
+
+def nan_to_num(x: Any, largest: Any) -> Any:
+    return np.where(x != x, 0.0, np.minimum(np.maximum(x, -largest), largest))
+
+
 def remainder(x: Any, y: Any) -> Any:
     """IEEE 754, section 5.3.1, exact; the algorithm of CPython's math.remainder."""
     size, divisor = abs(x), abs(y)

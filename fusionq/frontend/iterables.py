@@ -102,6 +102,8 @@ class Iterables(ControlFlow):
             self.fail(start, f"enumerate from {type_name(first.type)}", "Give an integer.")
         if any(isinstance(part, TupleValue) for part in parts):
             parts = [_as_tuple(part) for part in parts]
+        if function is zip and any(isinstance(part, Items) for part in parts):
+            parts = [self._table_in_turn(part, node) for part in parts]
         arrays = [part for part in parts if isinstance(part, Items)]
         tuples = [part.items for part in parts if isinstance(part, TupleValue)]
         if max(len(arrays), len(tuples)) < len(parts):
@@ -193,6 +195,11 @@ class Iterables(ControlFlow):
             return self.part_or_number(self.indexed(part, [number], [node], node), node)
 
         return Items(self.extents(part)[0], item)
+
+    def _table_in_turn(self, value: TupleValue | Items | Value, node: ast.expr) -> Value | Items:
+        """A tuple of constants as the elements of a table; others as they are."""
+        table = self.table_of(value, "table") if isinstance(value, TupleValue) else None
+        return value if table is None else self._elements_in_turn(table, node)
 
     def _arrays_combined(
         self, function: object, arrays: Sequence[Items], start: Scalar, node: ast.expr

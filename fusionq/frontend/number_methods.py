@@ -10,11 +10,11 @@ import numpy as np
 
 from fusionq.frontend.function_handlers import bit_count, convert_number
 from fusionq.frontend.operators import Operators
-from fusionq.frontend.typing_rules import named_type, type_name
+from fusionq.frontend.typing_rules import WEAK_BOOL, named_type, type_name
 from fusionq.frontend.values import Constant, ObjectValue, Runtime, Scalar, Value
 from fusionq.ir.functions import BIT_CAST
 from fusionq.ir.nodes import Call
-from fusionq.ir.types import BFLOAT16, WEAK_INT, ScalarType
+from fusionq.ir.types import BFLOAT16, WEAK_FLOAT, WEAK_INT, ScalarType
 
 
 def _named(lowering: Operators, number: Scalar, value: Value, node: ast.Call) -> ScalarType:
@@ -60,7 +60,20 @@ def _view(lowering: Operators, number: Scalar, value: Value, node: ast.Call) -> 
     return Runtime(target, Call(target, BIT_CAST, (number.expr,)))
 
 
-def bits_set(lowering: Operators, number: Scalar, node: ast.Call) -> Scalar:
+def _item(lowering: Operators, number: Scalar, node: ast.Call) -> Scalar:
+    """``x.item()``: as a number of Python's."""
+    kind = number.type.strong
+    if number.type.weak:
+        lowering.fail(
+            node,
+            f"item of {type_name(number.type)}, and Python's numbers have no such method",
+            "Leave it out.",
+        )
+    python = WEAK_BOOL if kind.is_bool else WEAK_INT if kind.is_integer else WEAK_FLOAT
+    return lowering.scalar(convert_number(lowering, python, number, node), node)
+
+
+def _bits_set(lowering: Operators, number: Scalar, node: ast.Call) -> Scalar:
     """``x.bit_count()``: the ones in the binary form of the absolute value."""
     if not number.type.is_integer:
         lowering.fail(node, f"bit_count of {type_name(number.type)}", "Integers have it.")
@@ -73,3 +86,8 @@ NUMBER_METHODS: dict[str, Callable[[Any, Scalar, Value, ast.Call], Scalar]] = {
     "view": _view,
 }
 """Name → what it gives of a number and of its argument."""
+METHODS_ALONE: dict[str, Callable[[Any, Scalar, ast.Call], Scalar]] = {
+    "item": _item,
+    "bit_count": _bits_set,
+}
+"""Name → what it gives of a number; without arguments."""

@@ -59,7 +59,7 @@ class PrivateArrays(LanguageArguments):
         self._check_size(extents, dtype, "a PrivateArray", arguments["shape"].node)
         zeros = self._flag(arguments) if "fill_zeros" in arguments else False
         kind = ArrayType(dtype, len(extents))
-        return NewPrivateArray(kind, extents, (_ZERO,) if zeros else ())
+        return NewPrivateArray(kind, extents, (_ZERO,) if zeros else (), is_asked_for=True)
 
     def numpy_array(
         self,

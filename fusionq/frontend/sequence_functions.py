@@ -1,5 +1,5 @@
-"""Python's functions of a sequence: ``sum``, ``min``, ``max``, ``any`` and ``all`` of a tuple or of
-a row, from its first element to its last, as Python computes them.
+"""Python's functions of a sequence: ``sum``, ``math.prod``, ``min``, ``max``, ``any`` and ``all``
+of a tuple or of a row, from its first element to its last, as Python computes them.
 
 The bodies are inlined; ``min`` and ``max`` of tuples are those of several numbers.
 """
@@ -7,6 +7,7 @@ The bodies are inlined; ``min`` and ``max`` of tuples are those of several numbe
 from __future__ import annotations
 
 import ast
+import math
 from types import FunctionType
 from typing import Any
 
@@ -15,6 +16,13 @@ def _sum(values: Any) -> Any:
     total = 0
     for x in values:
         total += x
+    return total
+
+
+def _prod(values: Any) -> Any:
+    total = 1
+    for x in values:
+        total *= x
     return total
 
 
@@ -50,7 +58,7 @@ def _all(values: Any) -> Any:
     return found
 
 
-_BODIES = {sum: _sum, min: _min, max: _max, any: _any, all: _all}
+_BODIES = {sum: _sum, math.prod: _prod, min: _min, max: _max, any: _any, all: _all}
 SEQUENCE_BODIES: dict[object, FunctionType] = {
     function: body for function, body in _BODIES.items() if isinstance(body, FunctionType)
 }

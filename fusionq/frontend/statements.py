@@ -64,6 +64,8 @@ class Statements(ArrayFunctions):
                 unpacked = all(isinstance(t, (ast.Tuple, ast.List)) for t in node.targets)
                 if unpacked and isinstance(node.value, ast.GeneratorExp):
                     value: Value = self.listed(node.value)
+                elif all(isinstance(t, ast.Name) for t in node.targets):
+                    value = self.named_value(node.value)
                 else:
                     value = self.value(node.value)
                 if len(node.targets) > 1:
@@ -72,7 +74,9 @@ class Statements(ArrayFunctions):
                     self.assign(target, value, node)
             case ast.AnnAssign():
                 if node.value is not None:
-                    self.assign(node.target, self.value(node.value), node)
+                    is_name = isinstance(node.target, ast.Name)
+                    value = self.named_value(node.value) if is_name else self.value(node.value)
+                    self.assign(node.target, value, node)
             case ast.AugAssign():
                 self.augmented_assignment(node)
             case ast.If():
@@ -143,7 +147,7 @@ class Statements(ArrayFunctions):
 
     def named(self, node: ast.NamedExpr) -> Value:
         """``name := value``: the value, which the name stands for from now on."""
-        self.bind(node.target.id, self.value(node.value), node)
+        self.bind(node.target.id, self.named_value(node.value), node)
         return self.value(ast.copy_location(ast.Name(node.target.id, ast.Load()), node))
 
     def held(self, name: str, value: Value, node: ast.AST) -> Value:
@@ -425,7 +429,8 @@ class Statements(ArrayFunctions):
         self.env = None
 
     def return_(self, node: ast.Return) -> None:
-        value = self.value(node.value) if node.value is not None else ObjectValue(None)
+        none = ObjectValue(None)
+        value = none if node.value is None else self.named_value(node.value)
         if self.caller is None and not (isinstance(value, ObjectValue) and value.object is None):
             self.fail(node, "a kernel returns nothing", "Write the result to an array.")
         if self.open_regions:

@@ -165,11 +165,13 @@ class ReductionValue:
 @dataclass(frozen=True, slots=True)
 class NewPrivateArray:
     """A PrivateArray before it is assigned to a name.  ``fill``: what its elements start as, one
-    for all, or one each in the order of memory; nothing where that is undefined."""
+    for all, or one each in the order of memory; nothing where that is undefined.
+    ``is_asked_for``: by its type, which needs a name."""
 
     type: ArrayType
     shape: tuple[int, ...]
     fill: tuple[Scalar, ...] = ()
+    is_asked_for: bool = False
 
 
 @dataclass(frozen=True, slots=True)

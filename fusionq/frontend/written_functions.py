@@ -17,8 +17,8 @@ from fusionq.frontend.callees import Callee, entry_of
 from fusionq.frontend.complex_numbers import ComplexNumbers
 from fusionq.frontend.function_handlers import all_constant, float_function, numpy_type
 from fusionq.frontend.typing_rules import arithmetic_type, type_name
-from fusionq.frontend.values import ObjectValue, Runtime, Scalar, TupleValue, Value
-from fusionq.ir.nodes import Binary
+from fusionq.frontend.values import Constant, ObjectValue, Runtime, Scalar, TupleValue, Value
+from fusionq.ir.nodes import Binary, BinaryOp
 from fusionq.ir.types import (
     BFLOAT16,
     FLOAT16,
@@ -111,6 +111,59 @@ def _float_power(lowering: ComplexNumbers, arguments: Sequence[Scalar], node: as
     return Runtime(FLOAT64, Binary(FLOAT64, "pow", lhs, rhs))
 
 
+def _nan_to_num(lowering: ComplexNumbers, arguments: Sequence[Scalar], node: ast.Call) -> Value:
+    (number,) = arguments
+    if not number.type.is_float:
+        return _identity(lowering, arguments, node)
+    if isinstance(number, Constant):
+        return lowering.fold(np.nan_to_num, [number.value], node)
+    result = number.type.strong
+    if result == BFLOAT16:
+        lowering.fail(node, "np.nan_to_num of bfloat16", "Take that of float32.")
+    wide = FLOAT32 if result == FLOAT16 else result
+    largest = Constant(wide, wide.dtype.type(np.finfo(result.name).max))
+    numbers = [_retyped(lowering, number, wide, node), largest]
+    found = _inlined(lowering, function_bodies.nan_to_num, numbers, node)
+    return _retyped(lowering, found, result, node)
+
+
+def _rounded(lowering: ComplexNumbers, arguments: Sequence[Scalar], node: ast.Call) -> Value:
+    """``np.round(x, decimals)``, as NumPy computes it: the product with a power of ten is rounded
+    to an integer, and divided by it."""
+    number, *others = arguments
+    places = 0
+    if others:
+        places = lowering.integer_constant(others[0], node.args[1], "the number of decimals")
+    if not number.type.is_float and places < 0:
+        lowering.fail(node, "an integer rounded to tens", "Write k // 10 * 10, or round a float.")
+    if not number.type.is_float:
+        return _identity(lowering, [number], node)
+    if isinstance(number, Constant):
+        return lowering.fold(lambda x: np.round(x, places), [number.value], node)
+    number = _retyped(lowering, number, number.type.strong, node)
+    power = Constant(WEAK_FLOAT, 10.0 ** abs(places))
+    before: BinaryOp = "mul" if places > 0 else "truediv"
+    behind: BinaryOp = "truediv" if places > 0 else "mul"
+    if places:
+        number = lowering.binary(before, number, power, node)
+    number = lowering.scalar(_RINT(lowering, [number], node), node)
+    return lowering.binary(behind, number, power, node) if places else number
+
+
+_RINT = float_function("rint", np.rint, np.rint, weak=False)
+
+
+def _logarithm(lowering: ComplexNumbers, arguments: Sequence[Scalar], node: ast.Call) -> Value:
+    """``math.log(x, base)``, as CPython computes it."""
+    if len(arguments) == 1:
+        return _LOG(lowering, arguments, node)
+    number, base = [lowering.scalar(_LOG(lowering, [a], node), node) for a in arguments]
+    return lowering.binary("truediv", number, base, node)
+
+
+_LOG = float_function("log", np.log, MATH_FUNCTIONS["log"], weak=True)
+
+
 def _modf(weak: bool) -> Handler:
     def handler(lowering: ComplexNumbers, arguments: Sequence[Scalar], node: ast.Call) -> Value:
         result = _type_of(lowering, np.rint, arguments, node)
@@ -187,6 +240,12 @@ _HANDLERS: dict[object, tuple[int, int, Handler]] = {
     np.heaviside: (2, 2, _floating(np.heaviside, np.heaviside, function_bodies.heaviside)),
     np.logaddexp: (2, 2, _floating(np.logaddexp, np.logaddexp, function_bodies.logaddexp)),
     np.logaddexp2: (2, 2, _floating(np.logaddexp2, np.logaddexp2, function_bodies.logaddexp2)),
+    np.sinc: (1, 1, _floating(np.sin, np.sinc, function_bodies.sinc)),
+    np.nan_to_num: (1, 1, _nan_to_num),
+    np.round: (1, 2, _rounded),
+    np.around: (1, 2, _rounded),
+    np.fix: (1, 1, float_function("trunc", np.trunc, np.trunc, weak=False)),
+    math.log: (1, 2, _logarithm),
     np.spacing: (1, 1, _spacing),
     np.float_power: (2, 2, _float_power),
     np.fmod: (2, 2, _fmod),

@@ -179,6 +179,12 @@ def _of_integers(numpy_function: ScalarFunction) -> ScalarFunction:
     return function
 
 
+def _logarithm(value: Any, *base: Any) -> Any:
+    """``math.log``; to a base it is the quotient of two logarithms."""
+    numbers = [_numpy_meaning(np.log)(x) for x in (value, *base)]
+    return numbers[0] / numbers[1] if base else numbers[0]
+
+
 def _modf(value: Any) -> tuple[Any, Any]:
     if is_python_number(value):
         return math.modf(value)
@@ -210,6 +216,8 @@ MATH_FUNCTIONS: dict[str, ScalarFunction] = {
     for name, canonical in MATH_NAMES.items()
 } | {
     "pow": _power,
+    "log": _logarithm,
+    "prod": math.prod,
     "nextafter": _numpy_meaning(nextafter),
     "fabs": _numpy_meaning(np.fabs),
     "floor": _to_integer(np.floor),

@@ -103,6 +103,31 @@ def test_functions_of_floating_numbers(queue: fq.FusionQueue, dtype: str) -> Non
             assert np.allclose(got, exact, rtol=8 * np.finfo(dtype).eps, atol=0, equal_nan=True)
 
 
+@fq.kernel
+def of_one(item: fq.Item, a: Any, out: Any) -> None:
+    i = item.get_id(0)
+    out[0, i] = np.round(a[i], 2)
+    out[1, i] = np.round(a[i], -1)
+    out[2, i] = np.around(a[i])
+    out[3, i] = np.fix(a[i])
+    out[4, i] = np.nan_to_num(a[i])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_functions_of_one_number(queue: fq.FusionQueue, dtype: str) -> None:
+    if dtype == "float16" and not queue.device.has_fp16:
+        pytest.skip("the device has no float16")
+    top, least = np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal
+    values = [0.0, -0.0, 1, -1, 0.5, 2.5, -7.25, 1.005, 125, top, -top, least, -least, -0.75]
+    a = np.array([*values, np.inf, -np.inf, np.nan, 15, 1234.5678], dtype)
+    out = fq.Buffer((5, len(a)), dtype)
+    queue.submit(of_one, len(a), a, out)
+    with np.errstate(all="ignore"):
+        wanted = [np.round(a, 2), np.round(a, -1), np.around(a), np.fix(a), np.nan_to_num(a)]
+    for row, expected in zip(out.numpy(), wanted, strict=True):
+        assert same_bits(row, expected)
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "int8"])
 def test_functions_of_integers(queue: fq.FusionQueue, dtype: str) -> None:
     limits = np.iinfo(dtype)

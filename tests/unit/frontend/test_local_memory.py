@@ -206,3 +206,19 @@ def test_a_private_array_that_differs_between_paths_cannot_be_used():
         "out[i] = p[0]",
     )  # fmt: skip
     assert re.search("'p' has no single type here: it is a 1-d array", text)
+
+
+@pytest.mark.parametrize("line", [
+    "out[i, :] = np.array((1.0, 2.0, 3.0, x[i])) * x[i]", "out[i] = np.full(4, x[i])",
+    "out[i] += np.ones(4)", "out[i, 0] = np.sum(np.ones(3) * x[i])",
+    "out[i, 0] = np.array((x[i], 1.5))[1]", "out[i, 0] = np.array((x[i], 1.5)).max()",
+    "out[i, 0] = np.array((x[i], 1.5)) @ np.array((2.0, x[i]))",
+    "t, u = np.array((x[i], 2.0))\n    out[i] = t * u",
+    "for v in np.array((x[i], 2.0)):\n        out[i, 1] = out[i, 1] * 2 + v",
+    "def f(p):\n        p[0] += 1\n        return p\n    out[i] = f(np.zeros(4)) + f(np.ones(4))",
+    "for k in range(3):\n        t = np.zeros(2) + k\n        out[i, k] = t[1]",
+    "t = -np.sqrt(np.array((4.0, 9.0)))\n    out[i, :2] = t",
+])  # fmt: skip
+def test_arrays_that_are_made_where_they_are_used(line):
+    made = define(f"def k(item, x, out):\n    i = item.get_id(0)\n    {line}\n")
+    run_both(made, 4, np.array([0.5, 2.0, -1.0, 3.0]), np.ones((4, 4)))

@@ -138,3 +138,21 @@ def test_what_has_no_such_view(expression, message):
     text = f"def k(item, x):\n    i = item.get_id(0)\n    x[i] = {expression}\n"
     with pytest.raises(KernelLanguageError, match=re.escape(message)):
         specialised(define(text, fq=fq), 4, np.zeros(4, np.float32))
+
+
+def as_pythons(item, a, x, m, out):
+    i = item.get_id(0)
+    out[i] = a[i].item() * 1000 + x[i].item() * 0.1 if m[i].item() else i.item()
+
+
+def test_numbers_of_pythons_own():
+    """``item()``: an integer of any size and a float64."""
+    a, x = np.array([100, -3, 7], np.int8), np.array([0.1, 2.5, -1], np.float32)
+    run_both(as_pythons, 3, a, x, np.array([True, True, False]), np.zeros(3))
+
+
+@pytest.mark.parametrize("call", ["a[i].item(0)", "(2).item()"])
+def test_item_takes_nothing_and_is_of_numpys_numbers(call):
+    made = define(f"def k(item, a):\n    i = item.get_id(0)\n    a[i] = {call}\n")
+    with pytest.raises(KernelLanguageError, match="item"):
+        specialised(made, 2, np.zeros(2))

@@ -85,7 +85,7 @@ CASES = [
     ("for k in x[i]: pass", "or an array, not over a number", "for k in range(n)"),
     ("for k in x * 2: pass", "or an array, not over", "for k in range(n)"),
     ("for k, y in enumerate(i): pass", "in a kernel, not over a number", "index with k"),
-    ("for k, y in zip(x, (1, 2)): pass", "in a kernel, not over both together", "index with k"),
+    ("for k, y in zip(x, (1, i)): pass", "in a kernel, not over both together", "index with k"),
     ("for k in zip(): pass", "zip takes tuples, arrays and ranges only", "Leave other"),
     ("for k in reversed((1, 2), (3, 4)): pass", "reversed takes tuples, arrays", "Leave"),
     ("y = zip((1, 2))", "zip cannot be called", "for x, y in zip"),

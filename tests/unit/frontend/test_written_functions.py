@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fusionq.base.errors import KernelLanguageError
-from tests.unit.frontend.running import define, run_both, specialised
+from tests.unit.frontend.running import define, run_both, run_ir, specialised
 
 
 def floats(item, x, y, out):
@@ -56,9 +56,62 @@ def test_functions_of_integers(dtype):
     assert out[5].tolist() == [6, 1, 1, 2] and set(out[6].tolist()) == {18}
 
 
+def of_one(item, x, out):
+    i = item.get_id(0)
+    out[0, i] = np.round(x[i], 2) + np.round(x[i])
+    out[1, i] = np.around(x[i], -1)
+    out[2, i] = np.fix(x[i])
+    out[3, i] = np.nan_to_num(x[i] / x[0])
+    out[4, i] = math.prod((x[i], 2, x[1])) * math.prod(x[k] for k in range(1, 3))
+    out[5, i] = math.prod(x[1:]) + math.prod(x[1:] * 2)
+    out[6, i] = np.round(2.345, 2) + np.nan_to_num(1.5) + np.sinc(0.0) + math.log(8.0, 2)
+
+
+def of_one_integer(item, x, out):
+    i = item.get_id(0)
+    out[0, i] = np.round(x[i], 2) + np.fix(x[i]) + np.nan_to_num(x[i])
+    out[1, i] = math.prod((x[i], 2, 3))
+    out[2, i] = math.prod(x) + math.prod(k for k in range(1, 4))
+    out[3, i] = np.around(x[i])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_functions_of_one_number(dtype):
+    x = np.array([0, 0.526, -2.675, 13.5, -27.25], dtype)
+    with np.errstate(all="ignore"):
+        *_, out = run_both(of_one, 5, x, np.zeros((7, 5), dtype))
+        assert out[3].tolist() == np.nan_to_num(x / x[0]).tolist()
+    assert out[0].tolist() == (np.round(x, 2) + np.round(x)).tolist()
+    assert out[1].tolist() == np.round(x, -1).tolist() and out[2].tolist() == np.fix(x).tolist()
+
+
+def test_functions_of_one_integer():
+    run_both(of_one_integer, 4, np.array([3, -5, 7, 11], np.int32), np.zeros((4, 4), np.int64))
+
+
+def logarithms(item, x, out):
+    i = item.get_id(0)
+    out[0, i] = math.log(x[i], 2)
+    out[1, i] = math.log(x[i], x[0]) + math.log(x[i])
+    out[2, i] = np.sinc(x[i])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_functions_to_a_few_units_in_the_last_place(dtype):
+    x = np.array([1.5, 3.25, 8.0, 0.125], dtype)
+    out = np.zeros((3, 4), dtype)
+    run_ir(logarithms, 4, x, out)
+    wide = x.astype(np.float64)
+    expected = np.log2(wide), np.log(wide) / np.log(1.5) + np.log(wide), np.sinc(wide)
+    limit = 16 * np.finfo(dtype).eps
+    np.testing.assert_allclose(out, np.array(expected), rtol=limit, atol=limit)
+
+
 @pytest.mark.parametrize(
     ("call", "array", "said"),
     [
+        ("np.round(x[i], -1)", np.zeros(2, np.int32), "an integer rounded to tens"),
+        ("np.round(x[i], i)", np.zeros(2), "the number of decimals"),
         ("np.gcd(x[i], x[i])", np.zeros(2), "np.gcd takes no float64"),
         ("np.gcd(x[i])", np.zeros(2, np.int32), "np.gcd takes 2 argument"),
         ("np.logaddexp(x[i], 1.0, 2.0)", np.zeros(2), "np.logaddexp takes 2 argument"),
