@@ -268,11 +268,15 @@ class _Decider:
         if not (
             first is not None and stop is not None
             and first.sign == stop.sign == 1 and first.distance is stop.distance is None
+            and first.factor == stop.factor
             and first.least == first.greatest and stop.least == stop.greatest
         ):  # fmt: skip
             self.bounds.forget(before)
             return loop
-        place = plus(ItemQuery("global_id", self.forms.last), first.least)
+        id: Expr = ItemQuery("global_id", self.forms.last)
+        if first.factor != 1:
+            id = Binary(INT64, "mul", Const(INT64, first.factor), id)
+        place = plus(id, first.least)
 
         def at(e: Expr) -> Expr:
             return Binary(INT64, "add", place, e) if e == Var(INT64, loop.var) else e

@@ -138,6 +138,8 @@ class Intervals:
                 return self.of(value)
             case Call(function="sub_group_local_range"):
                 return SUB_GROUPS
+            case Call(function="sub_group_local_id"):
+                return (0, SUB_GROUPS[1] - 1)
             case Call(function="first_of_sub_group", args=(id,)):
                 low, high = self.of(id)
                 return (low - SUB_GROUPS[1], high)

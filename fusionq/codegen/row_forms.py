@@ -15,15 +15,20 @@ from fusionq.ir.walk import assigned_variable, statements, subexpressions, with_
 SMALL = 1 << 32
 
 
+MOST_FACTOR = 1 << 12
+"""Of an id; products with it do not wrap."""
+
+
 class RowOffset(NamedTuple):
-    """An id by ``sign``, to which ``distance`` is added before, from the first to the second of two
-    values that are the same for a row, and from ``least`` to ``greatest`` behind that: constants
-    and variables of loops."""
+    """An id by ``sign`` and ``factor``, to which ``distance`` is added before, from the first to
+    the second of two values that are the same for a row, and from ``least`` to ``greatest`` behind
+    that: constants and variables of loops."""
 
     sign: int
     least: int
     greatest: int
     distance: tuple[Expr, Expr] | None
+    factor: int = 1
 
     @property
     def spans(self) -> bool:
@@ -38,7 +43,15 @@ class RowOffset(NamedTuple):
         """With another sign, and with ``added`` if it is small."""
         if added is None or not within(added, (-SMALL, SMALL)):
             return None
-        return RowOffset(sign, *added, self.distance)
+        return RowOffset(sign, *added, self.distance, self.factor)
+
+    def times(self, factor: int) -> RowOffset | None:
+        """Its product with a constant, if that is small, and there is no distance."""
+        if self.distance is not None or not 0 < self.factor * abs(factor) <= MOST_FACTOR:
+            return None
+        ends = sorted((self.least * factor, self.greatest * factor))
+        made = self._replace(factor=self.factor * abs(factor))
+        return made.within_small(self.sign if factor > 0 else -self.sign, (ends[0], ends[1]))
 
 
 class RowForms:
@@ -91,6 +104,12 @@ class RowForms:
                     sign = form.sign if op == "add" else -form.sign
                     return form.within_small(sign, arithmetic(op, added, form.added))
                 return self._at_distance(op, lhs, rhs)
+            case (
+                Binary(type, "mul", Const(_, factor), operand)
+                | Binary(type, "mul", operand, Const(_, factor))
+            ) if type == INT64:
+                form = self.offset(operand)
+                return None if form is None else form.times(int(factor))
         return None
 
     def _at_distance(self, op: str, lhs: Expr, rhs: Expr) -> RowOffset | None:
@@ -121,7 +140,7 @@ class RowForms:
             nearer, farther = form.distance
             first = Binary(INT64, "add", nearer, first)
             last = Binary(INT64, "add", farther, last)
-        return RowOffset(sign, *added, (first, last))
+        return RowOffset(sign, *added, (first, last), form.factor)
 
     def _small(self, expr: Expr) -> Interval | None:
         """The least and the greatest value of constants and variables of loops, and what is

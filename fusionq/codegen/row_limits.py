@@ -66,8 +66,8 @@ def bound_by(forms: RowForms, cond: Compare) -> RowBound | None:
     form = forms.offset(lhs)
     if form is None or not forms.uniform(rhs) or rhs.type != INT64:
         return None
-    sign, least, greatest, distance = form
-    if op in ("eq", "ne") and (least != greatest or form.spans):
+    sign, least, greatest, distance, factor = form
+    if op in ("eq", "ne") and (least != greatest or form.spans or factor != 1):
         return None
     offset = greatest if op in ("lt", "le") else least
     if isinstance(rhs, Const):
@@ -85,7 +85,18 @@ def bound_by(forms: RowForms, cond: Compare) -> RowBound | None:
     if distance is not None:
         farthest = distance[1] if op in ("lt", "le") else distance[0]
         end = Binary(INT64, "sub", end, farthest)
-    return RowBound(op, end, form)
+    return RowBound(op, _quotient(op, end, factor), form)
+
+
+def _quotient(op: CompareOp, end: Expr, factor: int) -> Expr:
+    """What ids ``op`` whose products with ``factor`` ``op`` ``end``."""
+    if factor == 1:
+        return end
+    if op in ("lt", "ge"):  # rounded up
+        end = plus(end, factor - 1)
+    if isinstance(end, Const):
+        return Const(INT64, int(end.value) // factor)
+    return Binary(INT64, "floordiv", end, Const(INT64, factor))
 
 
 def row_limits(body: Sequence[Stmt], forms: RowForms) -> RowLimits:

@@ -50,6 +50,7 @@ DEVICE_FUNCTIONS: dict[str, tuple[str, int]] = {
     "sub_group_has_here": ("bool", 1),   # whether the work-item of a linear local id runs here
     "leads_sub_group": ("bool", 0),      # first work-item of its sub-group
     "first_of_sub_group": ("int64", 1),  # an id less the work-item's place in its sub-group
+    "sub_group_local_id": ("int64", 0),  # the work-item's place in its sub-group
     "sub_group_local_range": ("int64", 0), # how many work-items its sub-group has
     "hidden": ("int64", 1),              # its argument, of which the compiler knows nothing
     "record_row": ("int64", 0),          # in a persistent kernel: the tile's row, -1: it has none

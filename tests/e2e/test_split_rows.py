@@ -207,9 +207,36 @@ def either_side(item: fq.Item, a: Array, b: Array) -> None:
     b[i, j] = x + y * 3 + z * 5
 
 
+@fq.kernel
+def strided(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    w = a.shape[1]
+    total = a[i, j]
+    for k in range(3):
+        x = 2 * j + k - 1
+        if x >= 0 and x < w:
+            total += a[i, x] * k
+    for k in range(max(3 * j - 2, 0), min(3 * j + 3, w)):
+        total += a[i, k]
+    if w - 1 - 2 * j >= 0:
+        total -= a[i, w - 1 - j * 2]
+    b[i, j] = total + a[i, min(5 * j + 1, w - 1)] + a[i, max(w - 3 * j - 3, 0)]
+
+
+@fq.kernel
+def strided_distance(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    w, h = a.shape[1], a.shape[0]
+    x = i + (2 * j - 3) * -2
+    y = (j + h) * 2 - i
+    b[i, j] = (a[i, x] if 0 <= x < w else 2) + (a[i, y] if not (y < 0 or y >= w) else 5)
+
+
 KERNELS = (
     with_else, beside_others, several, clamped, backwards, around, in_place, in_loops, on_data,
-    period_added, left_out, narrow, either_side,
+    period_added, left_out, narrow, either_side, strided,
 )  # fmt: skip
 
 
@@ -269,6 +296,29 @@ def at_distance(item: fq.Item, a: Array, b: Array, s: np.int64, t: np.int64) -> 
     elif t - i >= s or 1 + i - t > s:
         total -= a[(t - i) % n]
     b[i] = total if s + i + 2 >= t - 4 else -total
+
+
+@fq.kernel
+def times_arguments(item: fq.Item, a: Array, b: Array, s: np.int64, t: np.int64) -> None:
+    i = item.get_id(0)
+    n = a.shape[0]
+    total = a[i]
+    if 3 * i + s < t and 2 * i > s:
+        total += a[(2 * i) % n]
+    if 7 - 5 * i >= t:
+        total -= 1
+    b[i] = total if 4096 * i <= s - t else total * 3
+
+
+@pytest.mark.parametrize("shape", [(40, 2), (40, 77), (3, 16), (5, 64)])
+def test_multiples_at_a_distance(queue: fq.FusionQueue, shape: tuple[int, ...]) -> None:
+    run(queue, strided_distance, shape)
+
+
+def test_multiples_and_arguments(queue: fq.FusionQueue) -> None:
+    for s in (*EXTREMES, 3, 70, -76, 1 << 61, 1 << 62):
+        for t in (*EXTREMES, 2, 153, -80):
+            run(queue, times_arguments, (77,), s, t)
 
 
 def test_distances_by_arguments(queue: fq.FusionQueue) -> None:

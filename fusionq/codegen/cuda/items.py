@@ -33,6 +33,7 @@ _DEVICE_FUNCTIONS = {
     "leads_sub_group": f"({LINEAR_LOCAL_ID} % 32 == 0)",
     "hidden": "({})",
     "first_of_sub_group": f"({{}} - (long long)({LINEAR_LOCAL_ID} % 32))",
+    "sub_group_local_id": f"(long long)({LINEAR_LOCAL_ID} % 32)",
     "sub_group_local_range": "32",
 }
 

@@ -42,6 +42,7 @@ _DEVICE_FUNCTIONS = {
     # and a place where their difference, which is one for all lanes, is compared.
     "first_of_sub_group": f"(({{}} - (long)get_sub_group_local_id()) ^ (long){UNKNOWN_ZERO})",
     "hidden": f"(({{}}) ^ (long){UNKNOWN_ZERO})",
+    "sub_group_local_id": "(long)get_sub_group_local_id()",
     "sub_group_local_range": "(long)get_sub_group_size()",
 }
 

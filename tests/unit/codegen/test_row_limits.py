@@ -115,6 +115,25 @@ def reassigned(item: fq.Item, t, a, b):
         a[item.get_id(0), j] = 1
 
 
+@fq.kernel
+def multiples(item: fq.Item, t, a, b):
+    j = item.get_id(1)
+    if 2 * j >= 5 and j * 3 < 61 and 4 - 2 * j < -1 and 5 * j <= t and (j + 2) * -2 > -99:
+        a[item.get_id(0), j] = 1
+
+
+@fq.kernel
+def equal_multiple(item: fq.Item, t, a, b):
+    if 2 * item.get_id(1) == t:
+        a[item.get_id(0), item.get_id(1)] = 1
+
+
+@fq.kernel
+def large_multiple(item: fq.Item, t, a, b):
+    if 4097 * item.get_id(1) > 5:
+        a[item.get_id(0), item.get_id(1)] = 1
+
+
 T = "min(max(t, -4611686018427387904), 4611686018427387904)"
 
 
@@ -135,6 +154,7 @@ def limits(kernel) -> tuple[list[str], list[str], list[str]]:
         (mirrored, ["2"], [], []),
         (triangle, [], ["min(max(item.get_id(0), -4611686018427387904), 4611686018427387904)"], []),
         (both, [], [f"{T} + -1"], []),
+        (multiples, ["3"], ["20", f"{T} // 5", "47"], []),
     ),
 )
 def test_limits(kernel, lows: list[str], highs: list[str], others: list[str]) -> None:
@@ -142,7 +162,11 @@ def test_limits(kernel, lows: list[str], highs: list[str], others: list[str]) ->
 
 
 @pytest.mark.parametrize(
-    "kernel", (other_side, either, behind, by_memory, of_loops, at_distance, reassigned)
+    "kernel",
+    (
+        other_side, either, behind, by_memory, of_loops, at_distance, reassigned, equal_multiple,
+        large_multiple,
+    ),
 )
 def test_none_where_others_do_something_or_may(kernel) -> None:
     assert not any(limits(kernel))
