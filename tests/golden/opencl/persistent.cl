@@ -379,14 +379,14 @@ __attribute__((always_inline)) static void fq_stage_3(
                 for (; fq_start < fq_stop; fq_start += 1) {
                     const long fq_id_0 = fq_start;
                     // reverse
-                    b[(long)fq_id_0] = a[a_shape0 - 1 - (long)fq_id_0];
+                    b[(long)fq_id_0] = a[((a_shape0 - 1) ^ (long)(get_work_dim() >> 2)) - (long)fq_id_0];
                 }
             } else {
                 for (; fq_start < fq_stop; fq_start += 16) {
                     const long fq_id_0 = fq_start + fq_lane;
                     if (fq_start + fq_lane < fq_stop) {
                         // reverse
-                        b[(long)fq_id_0] = a[a_shape0 - 1 - (long)fq_id_0];
+                        b[(long)fq_id_0] = a[((a_shape0 - 1) ^ (long)(get_work_dim() >> 2)) - (long)fq_id_0];
                     }
                 }
             }
@@ -396,7 +396,7 @@ __attribute__((always_inline)) static void fq_stage_3(
                     for (fq_start = fq_turn == 0 ? fq_inner : fq_turn == 1 ? fq_whole : fq_outer - 16; fq_start < fq_end; fq_start += 16) {
                         const long fq_id_0 = fq_start + fq_lane;
                         // reverse
-                        b[(long)fq_id_0] = a[a_shape0 - 1 - (long)fq_id_0];
+                        b[(long)fq_id_0] = a[((a_shape0 - 1) ^ (long)(get_work_dim() >> 2)) - (long)fq_id_0];
                     }
                 }
                 fq_start = fq_outer;
