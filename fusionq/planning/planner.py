@@ -58,6 +58,7 @@ from fusionq.planning.specialise import (
 from fusionq.planning.stage_kernels import StageKernels
 from fusionq.planning.stages import Stage
 from fusionq.planning.turns_list import TurnsList, turns_list
+from fusionq.planning.ungrouped_list import ungrouped_list
 from fusionq.planning.widened_list import widened_list
 
 MOST_COMPARED = 64
@@ -127,7 +128,7 @@ class Planning:
         self._measuring = None if measured is None else _Measuring(measured)
         self.dependences: list[tuple[PairScope, ...]] = []
         """Of the first submissions, as far as they have been compared."""
-        widened = widened_list(submissions, target)
+        widened = widened_list(ungrouped_list(submissions, target), target)
         interchanged = interchanged_list(widened.submissions, target)
         validities = [plan.validity for plan in known]
         operations = operations_to_wait_for(len(submissions)) if is_waited_for else None

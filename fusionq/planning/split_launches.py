@@ -22,7 +22,7 @@ from fusionq.codegen.along_rows import rows_of
 from fusionq.codegen.interior import Interior, interior_of
 from fusionq.codegen.loop_bounds import loop_bounds, only_condition, with_loop_bounds
 from fusionq.codegen.scoping import Body, flatten_blocks
-from fusionq.ir.nodes import ArrayParam, Block, Kernel, Select, Store
+from fusionq.ir.nodes import ArrayParam, Block, Expr, Kernel, Select, Store
 from fusionq.ir.printer import print_expr
 from fusionq.ir.range_guard import range_guard
 from fusionq.ir.walk import expressions, is_persistent, statements
@@ -108,17 +108,24 @@ class SplitLaunches:
             self._validity.demand_between(row, low, beyond)
         if row < shortest:
             return False
-        return self._inside(split, sources, row) >= target.least_split_share * row
+        known = KnownValues(split.kernel, launch_sizes(split.kernel, sources, self._submissions))
+        interior, limits = split.interior, split.interior.limits
+        inside = _items(row, interior.lows, interior.highs, known, surely=True)
+        done = _items(row, limits.lows, limits.highs, known, surely=False)
+        return inside >= target.least_split_share * done
 
-    def _inside(self, split: _Split, sources: Mapping[str, ParamSource], row: int) -> int:
-        """The items of a ``row`` of so many that are inside; none where that is not known."""
-        sizes = launch_sizes(split.kernel, sources, self._submissions)
-        known = KnownValues(split.kernel, sizes)
-        lows = [known.value(e) for e in split.interior.lows]
-        highs = [known.value(e) for e in split.interior.highs]
-        first = max([0, *(_ANY if v is None else v for v in lows)])
-        last = min([row - 1, *(-1 if v is None else v for v in highs)])
-        return last - first + 1
+
+def _items(
+    row: int, lows: Sequence[Expr], highs: Sequence[Expr], known: KnownValues, surely: bool
+) -> int:
+    """The items of a ``row`` of so many within bounds: none where these are not known if ``surely``
+    so, else all."""
+    least, most = (_ANY, -1) if surely else (0, row - 1)
+    values = [known.value(e) for e in lows]
+    first = max([0, *(least if v is None else v for v in values)])
+    values = [known.value(e) for e in highs]
+    last = min([row - 1, *(most if v is None else v for v in values)])
+    return last - first + 1
 
 
 def _known(kernel: Kernel, target: Target) -> _Launched:
