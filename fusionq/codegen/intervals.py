@@ -159,6 +159,9 @@ class Intervals:
                 return (min(then[0], orelse[0]), max(then[1], orelse[1]))
             case Cast() if not expr.operand.type.is_float:
                 return self.of(expr.operand)
+            case Call(function="abs", args=(value,)) if expr.type.is_integer:
+                low, high = self.of(value)
+                return (max(low, -high, 0), max(-low, high))
             case Call(function="minimum" | "pymin" | "fmin"):
                 a, b = (self.of(argument) for argument in expr.args)
                 return (min(a[0], b[0]), min(a[1], b[1]))

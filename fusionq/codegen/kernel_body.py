@@ -20,6 +20,7 @@ from fusionq.codegen.loads_ahead import keeps_loads
 from fusionq.codegen.local_places import local_places
 from fusionq.codegen.names import Names
 from fusionq.codegen.narrow_indices import narrowed
+from fusionq.codegen.narrow_values import narrowed_values
 from fusionq.codegen.scoping import Body, read_unassigned
 from fusionq.codegen.statements import Around, StatementPrinter
 from fusionq.codegen.stored_arrays import surely_stored
@@ -94,6 +95,8 @@ def statement_lines(
         most_unrolled = unrolled_loops.most_unrolled(kernel, kernel.body)
     if kernel.small_sizes:
         kernel, bodies, values = narrowed(kernel, bodies, values)
+    elif dialect.vectors is None:
+        kernel, bodies = narrowed_values(kernel, bodies)
     names = Names(dialect.unit.is_reserved)
     for param in kernel.params:
         names.of(param.name)

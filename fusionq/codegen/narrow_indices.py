@@ -38,7 +38,9 @@ from fusionq.ir.nodes import (
 from fusionq.ir.types import FLOAT32, FLOAT64, INT32, INT64, ScalarType
 from fusionq.ir.walk import rewrite, rewrite_body
 
-_NARROW = of_type(INT32)
+NARROW = of_type(INT32)
+"""What int32 holds."""
+
 _OPERATIONS = frozenset({"add", "sub", "mul", "floordiv", "mod", "and"})
 
 
@@ -48,10 +50,8 @@ def narrowed(
     """``kernel`` with the types of its variables, its ``bodies`` and ``values``, which are the same
     for a tile's work-items, in 32 bits as far as those are enough."""
     variables, known = _variables(kernel, bodies)
-    narrowing = _Narrowing(variables, Intervals(kernel, known))
-    types = tuple(
-        (name, INT32 if name in variables else type) for name, type in kernel.variables
-    )
+    narrowing = Narrowing(variables, Intervals(kernel, known))
+    types = tuple((name, INT32 if name in variables else type) for name, type in kernel.variables)
     return (
         replace(kernel, variables=types),
         [rewrite_body(body, narrowing.expr, narrowing.stmt) for body in bodies],
@@ -62,10 +62,10 @@ def narrowed(
 def _variables(kernel: Kernel, bodies: Sequence[Body]) -> tuple[set[str], dict[str, Interval]]:
     """The variables of int64 whose values are all within int32, and what is known of those."""
     known = variable_intervals(kernel, bodies, Intervals(kernel), (INT64,))
-    return {name for name, interval in known.items() if within(interval, _NARROW)}, known
+    return {name for name, interval in known.items() if within(interval, NARROW)}, known
 
 
-class _Narrowing:
+class Narrowing:
     """Rewrites expressions and statements; what is narrow becomes ``int64(x)``, x of int32."""
 
     def __init__(self, variables: set[str], intervals: Intervals) -> None:
@@ -98,7 +98,7 @@ class _Narrowing:
     def _narrow(self, e: Expr) -> Expr | None:
         if isinstance(e, Var):
             return Var(INT32, e.name) if e.name in self._variables else None
-        if not within(self._intervals.of(e), _NARROW):
+        if not within(self._intervals.of(e), NARROW):
             return None
         match e:
             case ItemQuery() | Extent() | Param():
@@ -121,21 +121,22 @@ class _Narrowing:
 
     def _all(self, exprs: Sequence[Expr]) -> tuple[Expr, ...] | None:
         """``exprs`` as int32; None if one of them is not known to be within it."""
-        found = tuple(e for e in map(_of_int32, exprs) if e is not None)
+        found = tuple(e for e in map(of_int32, exprs) if e is not None)
         return found if len(found) == len(exprs) else None
 
     def _forced(self, e: Expr) -> Expr:
-        return _of_int32(e) or Cast(INT32, e)
+        return of_int32(e) or Cast(INT32, e)
 
 
-def _of_int32(e: Expr) -> Expr | None:
+def of_int32(e: Expr) -> Expr | None:
+    """``e``, of int64, as int32; None where it is not known to be within it."""
     match e:
-        case Const(_, value) if within((int(value), int(value)), _NARROW):
+        case Const(_, value) if within((int(value), int(value)), NARROW):
             return Const(INT32, value)
         case Cast(_, operand) if operand.type == INT32:
             return operand
         case Cast(_, operand) if operand.type.is_bool or (
-            operand.type.is_integer and within(of_type(operand.type), _NARROW)
+            operand.type.is_integer and within(of_type(operand.type), NARROW)
         ):
             return Cast(INT32, operand)
     return None

@@ -48,6 +48,8 @@ def arithmetic(op: str, lhs: Interval, rhs: Interval) -> Interval | None:
             return (min(rhs[0] + 1, 0), max(rhs[1] - 1, 0))
         case "and" if lhs[0] >= 0 and rhs[0] >= 0:
             return (0, min(lhs[1], rhs[1]))
+        case "or" | "xor" if lhs[0] >= 0 and rhs[0] >= 0:
+            return (0, (1 << max(lhs[1], rhs[1]).bit_length()) - 1)
         case "shr" if rhs[0] >= 0 and rhs[1] < 64:
             shifted = [a >> b for a in lhs for b in rhs]
             return (min(shifted), max(shifted))
