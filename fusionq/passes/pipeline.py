@@ -21,6 +21,7 @@ from fusionq.passes.local_memory import with_ordered_functions
 from fusionq.passes.promote_local import promote_local
 from fusionq.passes.promote_private import promote_private
 from fusionq.passes.propagate_ids import propagate_ids
+from fusionq.passes.quotients_of_ids import with_quotients_of_ids
 from fusionq.passes.relocate import SymbolSource
 from fusionq.passes.share_local import share_local_arrays
 from fusionq.passes.steps_alone import with_steps_alone
@@ -49,6 +50,8 @@ def fused_kernel(
     _check("fuse", None, fused.kernel)
     propagated = partial(propagate_ids, local_range=space.local_range)
     fused = _rewritten("propagate_ids", fused, propagated)
+    divided = partial(with_quotients_of_ids, local_range=space.local_range, device=device)
+    fused = _rewritten("quotients_of_ids", fused, divided)
     ordered = partial(with_ordered_functions, local_range=space.local_range, device=device)
     fused = _rewritten("lower_group_functions", fused, ordered)
     for view, (scope, footprint, symbol_source) in promoted.items():

@@ -150,6 +150,30 @@ def test_zeros_of_either_sign_are_summed_as_they_are(queue):
         assert unused.numpy().tobytes() == most.numpy().tobytes()
 
 
+@fq.kernel
+def along_flat_rows(item: fq.Item, a, b, w):
+    """A row of a flat plane, turned over, beside its neighbour."""
+    i = item.get_id(0)
+    y, x = i // w, i % w
+    left = a[i - 1] if x > 0 else a[i]
+    b[i] = a[y * w + w - 1 - x] + left * (y + 2)
+
+
+@pytest.mark.parametrize("strategy", ["unfused", "fused", "megakernel"])
+@pytest.mark.parametrize("rows, width", [(9, 33), (40, 17), (4, 331), (6, 256)])
+def test_flat_rows_stay_in_their_work_groups(queue, rows, width, strategy) -> None:
+    a = np.random.default_rng(width).integers(-9, 9, rows * width)
+    first, second = fq.Buffer(a), fq.Buffer(a.size, np.int64)
+    with fq.fusion(queue, strategy=strategy):
+        queue.submit(along_flat_rows, a.size, first, second, width)
+        queue.submit(along_flat_rows, a.size, second, first, width)
+    plane = a.reshape(rows, width)
+    for _ in range(2):
+        left = np.concatenate([plane[:, :1], plane[:, :-1]], axis=1)
+        plane = plane[:, ::-1] + left * (np.arange(rows)[:, None] + 2)
+    np.testing.assert_array_equal(first.numpy().reshape(rows, width), plane)
+
+
 @pytest.mark.parametrize("size", [250, 256])
 def test_profiles_record_each_group_once(queue, size):
     n = 3 * size
