@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from math import inf
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import islpy as isl
 
@@ -287,10 +287,66 @@ def answered(question: Callable[[], T], questions: int = 1) -> T:
         with limited_operations(most):
             return question()
     except LimitReached as error:
-        if _plan is not None:
-            _plan.left_to_lose -= most
-            _plan.left_at_ease -= most
-        raise TooManyOperations(TOO_HARD) from error
+        raise _lost(most) from error
+
+
+def answered_once(
+    kept: KeptBlocks[T], of: isl.Set, about: Hashable, question: Callable[[], T]
+) -> T:
+    """As ``answered``, of ``of`` and what else it is ``about``; ``kept`` from plan to plan."""
+    most = _of_one_question()
+    try:
+        return kept.find(most, of, about, question)
+    except LimitReached as error:
+        raise _lost(most) from error
+
+
+def _lost(most: int) -> TooManyOperations:
+    """A question has taken ``most`` operations in vain."""
+    if _plan is not None:
+        _plan.left_to_lose -= most
+        _plan.left_at_ease -= most
+    return TooManyOperations(TOO_HARD)
+
+
+class KeptBlocks(Generic[T]):
+    """What blocks with bounded operations have found of sets, for all plans of a process.  What is
+    taken over counts as many operations as it took: what is known of a list depends on no other."""
+
+    MOST = 4096
+    """Blocks that are kept; beyond that all are forgotten."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, list[tuple[isl.Set, T | None, int]]] = {}
+
+    def find(self, most: int, of: isl.Set, about: Hashable, find: Callable[[], T]) -> T:
+        """What ``find`` returns within ``most`` operations, for equal sets and what else it is
+        ``about``; LimitReached where it takes more."""
+        plan = _plan
+        if plan is None or plan.until < inf or plan.left - plan.kept_back <= 2 * most:
+            with limited_operations(most):
+                return find()
+        if isl.DEFAULT_CONTEXT.get_max_operations():
+            with limited_operations(most):
+                pass  # what a question around it has taken until now counts by itself
+        alike = self._known.setdefault((hash(of), about, most), [])
+        for known, value, operations in alike:
+            if known.plain_is_equal(of):
+                plan.spend(operations)
+                if value is None:
+                    raise LimitReached(TOO_HARD)
+                return value
+        before, found = plan.left, None
+        try:
+            with limited_operations(most):
+                found = find()
+        except LimitReached:
+            alike.append((of, None, before - plan.left))
+            raise
+        if len(self._known) > self.MOST:
+            self._known.clear()
+        alike.append((of, found, before - plan.left))
+        return found
 
 
 def found_within(operations: int, find: Callable[[], T]) -> T | None:

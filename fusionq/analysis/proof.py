@@ -9,10 +9,12 @@ import islpy as isl
 
 from fusionq.analysis import isl_operations
 from fusionq.analysis.isl_operations import (
+    KeptBlocks,
     LimitReached,
     PlanTooHard,
     TooManyOperations,
     answered,
+    answered_once,
     count_operations,
     found_within,
     limited_operations,
@@ -21,6 +23,10 @@ from fusionq.analysis.isl_operations import (
 )
 from fusionq.analysis.scalar_cells import cell_of, cell_outside
 from fusionq.analysis.symbols import Symbols
+
+_CONDITIONS: KeptBlocks[list[tuple[isl.Set, bool]]] = KeptBlocks()
+"""What is to be written down of parameter sets: by the set, the side, and the symbols, whose names
+and which of them are empty say what always holds."""
 
 
 def symbols_of(values: isl.Set | isl.Map) -> frozenset[str]:
@@ -75,16 +81,16 @@ class Proofs:
                 self._remember_part(nonempty)
             return False
         if scalars:
-            self.add(answered(lambda: self._conditions(nonempty, inside=False)))
+            self.add(self._answered_conditions(nonempty, inside=False))
             return True
         scalars = self.symbols.scalars_of(symbols_of(nonempty))
         if not scalars:
-            self.add(answered(lambda: self._conditions(nonempty, inside=False)))
+            self.add(self._answered_conditions(nonempty, inside=False))
         elif not self._try_to_remember(nonempty, inside=False):
             self.is_hard = True
             if not self._remember_cell(nonempty, scalars):
                 hard = nonempty.intersect(self.symbols.at_today(scalars))
-                self.add(answered(lambda: self._conditions(hard, inside=False)))
+                self.add(self._answered_conditions(hard, inside=False))
                 self.today |= scalars
         return True
 
@@ -206,14 +212,20 @@ class Proofs:
         """Let what rests on the proofs serve only those that lie inside ``values``, or outside,
         unless that takes too long; whether it does."""
         most = most_for_others()
+        about = inside, self.symbols.alike
         try:
-            with limited_operations(most):
-                conditions = self._conditions(values, inside)
+            self.add(
+                _CONDITIONS.find(most, values, about, lambda: self._conditions(values, inside))
+            )
         except LimitReached:
             lose_for_others(most)
             return False
-        self.add(conditions)
         return True
+
+    def _answered_conditions(self, values: isl.Set, inside: bool) -> list[tuple[isl.Set, bool]]:
+        """``_conditions`` of a question; TooManyOperations where it takes too many."""
+        about = inside, self.symbols.alike
+        return answered_once(_CONDITIONS, values, about, lambda: self._conditions(values, inside))
 
     def _conditions(self, values: isl.Set, inside: bool) -> list[tuple[isl.Set, bool]]:
         """That values lie inside ``values``, or outside; right only if isl took no more operations

@@ -166,6 +166,7 @@ def _text(analysis: ListAnalysis, values: isl.Set) -> tuple[str | None, frozense
     from fusionq.analysis.isl_operations import TooManyOperations, answered
     from fusionq.analysis.proof import symbols_of
 
+    values = analysis.readings.canonical(values)
     known = analysis.readings.texts.get(id(values))
     if known is None:
         try:

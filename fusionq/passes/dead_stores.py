@@ -148,18 +148,16 @@ class _Overwritten:
 def _straight_lines(body: Iterable[Stmt]) -> Iterator[list[Stmt]]:
     """The statement lists that run from start to end, blocks opened; loop bodies are left out."""
     line: list[Stmt] = []
-
-    def open_blocks(stmts: Iterable[Stmt]) -> Iterator[list[Stmt]]:
-        for s in stmts:
-            if isinstance(s, Block):
-                yield from open_blocks(s.body)
-            else:
-                line.append(s)
-                if isinstance(s, If):
-                    yield from _straight_lines(s.then)
-                    yield from _straight_lines(s.orelse)
-
-    yield from open_blocks(body)
+    rest = [*body][::-1]
+    while rest:
+        s = rest.pop()
+        if isinstance(s, Block):
+            rest.extend(s.body[::-1])
+            continue
+        line.append(s)
+        if isinstance(s, If):
+            yield from _straight_lines(s.then)
+            yield from _straight_lines(s.orelse)
     if not any(isinstance(s, (Break, Continue)) for s in line):
         yield line
 

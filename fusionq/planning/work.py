@@ -19,16 +19,17 @@ def work_of(submission: Submission) -> float:
 def operations(kernel: Kernel, sizes: Sizes) -> float:
     """Scalar operations of one work-item: every expression once, those in loops as often as the
     loops run; ``known_values.UNKNOWN_TRIPS`` times where ``sizes`` do not tell."""
-    values = KnownValues(kernel, sizes)
+    return _operations(kernel.body, KnownValues(kernel, sizes))
 
-    def of(body: Sequence[Stmt]) -> float:
-        return sum(
-            sum(1 for _ in evaluated(stmt))
-            + values.trips(stmt) * sum(map(of, nested_bodies(stmt)))
+
+def _operations(body: Sequence[Stmt], values: KnownValues) -> float:
+    return sum(
+        [
+            sum([1 for _ in evaluated(stmt)])
+            + values.trips(stmt) * sum([_operations(b, values) for b in nested_bodies(stmt)])
             for stmt in body
-        )
-
-    return of(kernel.body)
+        ]
+    )
 
 
 def evaluated(stmt: Stmt) -> Iterator[Expr]:

@@ -1,15 +1,24 @@
-"""What is read of kernels once for all plans of a process, and that no plan notices."""
+"""What is found out once for all plans of a process, and that no plan notices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import islpy as isl
 import numpy as np
 import pytest
 
 import fusionq as fq
 from fusionq.analysis import isl_operations, kept_readings
-from fusionq.analysis.isl_operations import OPERATIONS, PlanOperations, answered, plan_operations
+from fusionq.analysis.isl_operations import (
+    OPERATIONS,
+    KeptBlocks,
+    PlanOperations,
+    TooManyOperations,
+    answered,
+    answered_once,
+    plan_operations,
+)
 from fusionq.analysis.kernel_accesses import KernelAccesses
 from fusionq.analysis.list_analysis import KernelsRead, analyse
 from fusionq.analysis.submission import Submission
@@ -121,3 +130,83 @@ def test_beyond_some_all_are_forgotten(read: Counted, monkeypatch: pytest.Monkey
     for submission in (strides(2), strides(2, 10), strides(2)):
         plan(submission)
     assert read.calls == 3
+
+
+class Even:
+    """What is found of a set, with the work that it takes."""
+
+    def __init__(self, works: int = 1) -> None:
+        self.works, self.calls = works, 0
+
+    def __call__(self) -> str:
+        self.calls += 1
+        for _ in range(self.works):
+            isl.Set("[n] -> { : exists k : n = 2k and 3k < n + 8 }").is_empty()
+        return "even"
+
+
+def of(text: str) -> isl.Set:
+    return isl.Set(text)
+
+
+def test_blocks_find_the_same_with_as_many_operations_in_every_plan() -> None:
+    kept: KeptBlocks[str] = KeptBlocks()
+    find, taken = Even(), []
+    for text in ("[n] -> { : n > 3 }", "[n] -> { : n > 3 }", "[n] -> { : n > 4 }"):
+        with plan_operations() as plan:
+            before = plan.left
+            assert kept.find(1_000, of(text), "it", find) == "even"
+            taken.append(before - plan.left)
+    assert find.calls == 2 and taken[0] == taken[1] > 1
+
+
+def test_blocks_are_told_apart() -> None:
+    kept: KeptBlocks[str] = KeptBlocks()
+    find, values = Even(), of("[n] -> { : n > 3 }")
+    with plan_operations() as plan:
+        for most, about in ((1_000, "it"), (1_000, "other"), (2_000, "it"), (1_000, "it")):
+            kept.find(most, values, about, find)
+        assert find.calls == 3
+        plan.left = plan.kept_back + 2_000
+        assert kept.find(1_000, values, "it", find) and find.calls == 4, "which could take less"
+    assert kept.find(1_000, values, "it", find) and find.calls == 5, "of no plan"
+
+
+def test_what_took_too_much_is_not_tried_again() -> None:
+    kept: KeptBlocks[str] = KeptBlocks()
+    find, values, taken = Even(1_000), of("[n] -> { : n > 3 }"), []
+    for _ in range(2):
+        with plan_operations() as plan:
+            before = plan.left
+            with pytest.raises(TooManyOperations):
+                answered_once(kept, values, "it", find)
+            taken.append((before - plan.left, plan.may_lose - plan.left_to_lose))
+    assert find.calls == 1 and taken[0] == taken[1] and taken[0][1] == OPERATIONS
+
+
+def test_a_question_around_a_block_has_taken_its_own() -> None:
+    """As much as where the block is not known yet."""
+    kept: KeptBlocks[str] = KeptBlocks()
+    values, taken = of("[n] -> { : n > 3 }"), []
+
+    def question() -> None:
+        Even(3)()
+        kept.find(1_000, values, "it", Even())
+        Even(3)()
+
+    for _ in range(2):
+        with plan_operations() as plan:
+            before = plan.left
+            answered(question)
+            taken.append(before - plan.left)
+    assert taken[0] == taken[1] > 1
+
+
+def test_blocks_beyond_some_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KeptBlocks, "MOST", 1)
+    kept: KeptBlocks[str] = KeptBlocks()
+    find = Even()
+    with plan_operations():
+        for size in (3, 4, 5, 3):
+            kept.find(1_000, of(f"[n] -> {{ : n > {size} }}"), "it", find)
+    assert find.calls == 4
