@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fusionq.analysis.beyond_groups import staying_in_groups
 from fusionq.analysis.item_space import global_range, local_range
 from fusionq.analysis.submission import Submission
 from fusionq.base.target import Target
@@ -25,13 +26,13 @@ from fusionq.passes.propagate_ids import propagate_ids
 
 
 def ungrouped_list(submissions: Sequence[Submission], target: Target) -> tuple[Submission, ...]:
-    """The list with plain ranges in place of work-groups that do nothing together on ``target``;
-    of a size that is none of a submission whose work-groups do."""
+    """The list with plain ranges in place of work-groups that do nothing together on ``target``,
+    neither by themselves nor by what they exchange with other submissions; of a size that is none
+    of a submission whose work-groups do."""
     if not target.device.splits_rows:
         return tuple(submissions)
-    made = list(submissions)
     known: dict[tuple[int, tuple[int, ...]], Kernel | None] = {}
-    together: set[tuple[int, ...]] = set()
+    alone: dict[int, Submission] = {}
     for s, submission in enumerate(submissions):
         local = local_range(submission)
         if local is None:
@@ -40,21 +41,24 @@ def ungrouped_list(submissions: Sequence[Submission], target: Target) -> tuple[S
         key = id(kernel), local
         if key not in known:
             known[key] = without_groups(kernel, local)
-        alone = known[key]
-        if alone is None:
-            together.add(local)
-            continue
-        made[s] = replace(
-            submission,
-            kernel=alone,
-            range=global_range(submission),
-            fingerprint=f"{submission.fingerprint} without work-groups",
-            form=None,
-        )
-    return tuple(
-        own if local_range(own) in together else other
-        for own, other in zip(submissions, made, strict=True)
-    )
+        own = known[key]
+        if own is not None:
+            name = f"{submission.fingerprint} without work-groups"
+            alone[s] = replace(submission, kernel=own, fingerprint=name, form=None)
+    if not alone:
+        return tuple(submissions)
+    seen = [alone.get(s, submission) for s, submission in enumerate(submissions)]
+    staying = staying_in_groups(seen) if len(seen) > 1 else frozenset()
+    together = {
+        local_range(submission)
+        for s, submission in enumerate(submissions)
+        if s not in alone or s in staying
+    }
+    made = list(submissions)
+    for s, submission in alone.items():
+        if local_range(submission) not in together:
+            made[s] = replace(submission, range=global_range(submission))
+    return tuple(made)
 
 
 def without_groups(kernel: Kernel, local: Sequence[int]) -> Kernel | None:

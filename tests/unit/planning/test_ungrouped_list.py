@@ -13,7 +13,7 @@ from fusionq.ir.printer import print_kernel
 from fusionq.language.ranges import NdRange, Range
 from fusionq.planning.planner import make_plan
 from fusionq.planning.ungrouped_list import ungrouped_list
-from tests.unit.lists import submissions
+from tests.unit.lists import Flagged, submissions
 from tests.unit.targets import TWO_CORES
 
 CPU = replace(TWO_CORES, device=replace(TWO_CORES.device, splits_rows=True))
@@ -89,6 +89,53 @@ def test_work_groups_of_a_size_that_others_do_something_together_in_stay() -> No
     )  # fmt: skip
     ranges = [submission.range for submission in ungrouped_list(listed, CPU)]
     assert ranges == [NdRange(512, 64), NdRange(512, 64), Range(512)]
+
+
+@fq.kernel
+def turned_in_blocks(item: fq.NdItem, a, b):
+    i = item.get_global_id(0)
+    b[i] = a[i // 64 * 64 + 63 - i % 64]
+
+
+@fq.kernel
+def neighbours(item: fq.NdItem, a, b):
+    i = item.get_global_id(0)
+    b[i] = a[max(i - 1, 0)] + (a[i + 1] if i < a.shape[0] - 1 else a[i])
+
+
+def test_work_groups_in_which_submissions_exchange_elements_stay() -> None:
+    b, c = A.copy(), A.copy()
+    calls = (by_ids, NdRange(512, 64), A, b), (turned_in_blocks, NdRange(512, 64), b, c)
+    listed = submissions(*calls)
+    assert ungrouped_list(listed, CPU) == tuple(listed)
+    (stage,) = make_plan(listed, FusionOptions(strategy="fused"), CPU).stages
+    assert stage.local_range == (64,)
+    apart = submissions(calls[0], (turned_in_blocks, NdRange(512, 64), A, c))
+    assert [made.range for made in ungrouped_list(apart, CPU)] == [Range(512)] * 2
+
+
+def test_what_neighbours_exchange_leaves_work_groups() -> None:
+    b, c = A.copy(), A.copy()
+
+    def ranges(size: int, source: np.ndarray = b) -> list[Range | NdRange]:
+        calls = (by_ids, NdRange(512, size), A, b), (neighbours, NdRange(512, size), source, c)
+        return [made.range for made in ungrouped_list(submissions(*calls), CPU)]
+
+    assert ranges(64) == [Range(512)] * 2
+    assert ranges(512) == [NdRange(512, 512)] * 2  # but for one that has all work-items
+
+
+def test_views_at_other_offsets_may_meet_in_work_groups() -> None:
+    b, c = np.zeros(1024, np.float32), A.copy()
+    calls = (by_ids, NdRange(512, 64), A, b[:512]), (by_ids, NdRange(512, 64), b[1:513], c)
+    listed = submissions(*calls)
+    assert ungrouped_list(listed, CPU) == tuple(listed)
+
+
+def test_work_groups_of_local_memory_that_was_asked_for_stay() -> None:
+    b = Flagged(A.copy(), local=True)
+    listed = submissions((by_ids, NdRange(512, 64), A, b), (by_ids, NdRange(512, 64), b, A.copy()))
+    assert ungrouped_list(listed, CPU) == tuple(listed)
 
 
 def test_other_devices_have_the_users_work_groups() -> None:
