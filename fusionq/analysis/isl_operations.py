@@ -291,7 +291,7 @@ def answered(question: Callable[[], T], questions: int = 1) -> T:
 
 
 def answered_once(
-    kept: KeptBlocks[T], of: isl.Set, about: Hashable, question: Callable[[], T]
+    kept: KeptBlocks[T], of: isl.Set | isl.Map, about: Hashable, question: Callable[[], T]
 ) -> T:
     """As ``answered``, of ``of`` and what else it is ``about``; ``kept`` from plan to plan."""
     most = _of_one_question()
@@ -313,15 +313,15 @@ class KeptBlocks(Generic[T]):
     """What blocks with bounded operations have found of sets, for all plans of a process.  What is
     taken over counts as many operations as it took: what is known of a list depends on no other."""
 
-    MOST = 4096
+    MOST = 1024
     """Blocks that are kept; beyond that all are forgotten."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, list[tuple[isl.Set, T | None, int]]] = {}
+        self._known: dict[Hashable, list[tuple[isl.Set | isl.Map, T | None, int]]] = {}
 
-    def find(self, most: int, of: isl.Set, about: Hashable, find: Callable[[], T]) -> T:
-        """What ``find`` returns within ``most`` operations, for equal sets and what else it is
-        ``about``; LimitReached where it takes more."""
+    def find(self, most: int, of: isl.Set | isl.Map, about: Hashable, find: Callable[[], T]) -> T:
+        """What ``find`` returns within ``most`` operations, for equal sets, or equal relations,
+        and what else it is ``about``; LimitReached where it takes more."""
         plan = _plan
         if plan is None or plan.until < inf or plan.left - plan.kept_back <= 2 * most:
             with limited_operations(most):

@@ -13,7 +13,6 @@ from fusionq.analysis.isl_operations import (
     LimitReached,
     PlanTooHard,
     TooManyOperations,
-    answered,
     answered_once,
     count_operations,
     found_within,
@@ -27,6 +26,9 @@ from fusionq.analysis.symbols import Symbols
 _CONDITIONS: KeptBlocks[list[tuple[isl.Set, bool]]] = KeptBlocks()
 """What is to be written down of parameter sets: by the set, the side, and the symbols, whose names
 and which of them are empty say what always holds."""
+
+_NONEMPTY: KeptBlocks[tuple[isl.Set | None, bool]] = KeptBlocks()
+"""For which values relations have elements, and whether for today's."""
 
 
 def symbols_of(values: isl.Set | isl.Map) -> frozenset[str]:
@@ -72,7 +74,8 @@ class Proofs:
         """As ``is_empty``; TooManyOperations where it takes too many.  Where it is empty, but it is
         too hard to say for which sizes and scalars, for which sizes with today's scalars.  In
         ``relation`` those ``scalars`` are today's."""
-        nonempty, here = answered(lambda: self._nonempty(relation))
+        about = type(relation), self.symbols.today
+        nonempty, here = answered_once(_NONEMPTY, relation, about, lambda: self._nonempty(relation))
         if nonempty is None:
             return True
         if here:
