@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from math import prod
 
 import islpy as isl
@@ -103,10 +104,17 @@ def box_around(
     for dim in range(elements.dim(isl.dim_type.out)):
         low, high = elements.dim_min(dim).coalesce(), elements.dim_max(dim)
         starts = []
-        for _, piece in low.get_pieces():
+        pieces = low.get_pieces()
+        for n, (_, piece) in enumerate(pieces):
             start = piece.floor()  # a whole number for every owner, not only the piece's
             first = isl.PwAff.from_aff(start)
-            if analysis.proofs.is_empty(low.lt_set(first.intersect_domain(low.domain()))):
+            # Piece by piece isl takes a third of the time; the piece's own owners have none before.
+            before = [
+                isl.PwAff.alloc(owners, other).lt_set(first)
+                for k, (owners, other) in enumerate(pieces)
+                if k != n
+            ]
+            if not before or analysis.proofs.is_empty(reduce(isl.Set.union, before)):
                 starts.append((start, high.sub(first)))
         best: tuple[int, isl.Aff] | None = None
         for kinds in sizes:

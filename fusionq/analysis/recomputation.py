@@ -241,11 +241,14 @@ def _along(relation: isl.Map, dim: int) -> isl.Map:
 def _extent(analysis: ListAnalysis, items: isl.Map) -> int | None:
     """How far the last of each one's ``items``, numbers, is from the first, both included."""
     found = []
-    for _, piece in items.dim_min(0).coalesce().get_pieces():
+    pieces = items.dim_min(0).coalesce().get_pieces()
+    before = set_of("{ [d] : d < 0 }")
+    for _, piece in pieces:
         first = isl.PwAff.from_aff(piece.floor())
         # Of many pieces isl compares distances faster than the functions themselves.
         distance = items.sum(isl.Map.from_pw_aff(first.neg()))
-        if not analysis.proofs.is_empty(distance.intersect_range(set_of("{ [d] : d < 0 }"))):
+        is_first = len(pieces) == 1 or analysis.proofs.is_empty(distance.intersect_range(before))
+        if not is_first:
             continue
         largest = distance.range().dim_max_val(0)
         if largest.is_int():
