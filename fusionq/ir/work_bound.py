@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from math import inf, prod
 
 from fusionq.base.identity_cache import cached_by_identity
@@ -125,10 +125,11 @@ class _Count:
 
     def __init__(self, body: Sequence[Stmt], shapes: Shapes, items: int | None) -> None:
         self._shapes, self._items = shapes, items
-        assigned = Counter(filter(None, map(assigned_variable, statements(body))))
+        every = list(statements(body))
+        assigned = Counter(filter(None, map(assigned_variable, every)))
         self._once = {name for name, times in assigned.items() if times == 1}
-        self._variables: dict[str, Interval] = {}
-        """Between what integers lie that are assigned once."""
+        self._variables = _halved(s for s in every if isinstance(s, Assign))
+        """Between what integers lie that are assigned once, or become no greater."""
 
     def operations(self, body: Sequence[Stmt]) -> float:
         total = 0.0
@@ -150,11 +151,14 @@ class _Count:
 
     def _trips(self, loop: For) -> float:
         start, stop, step = (self._between(e) for e in (loop.start, loop.stop, loop.step))
-        if start is None or stop is None or step is None:
-            return inf
         most: float = inf
+        apart = _apart(loop.start, loop.stop)
+        if step is not None and step[0] > 0 and apart is not None:
+            most = -(-apart // step[0])
+        if start is None or stop is None or step is None:
+            return max(most, 1)
         if step[0] > 0:
-            most = -((start[0] - stop[1]) // step[0])
+            most = min(most, -((start[0] - stop[1]) // step[0]))
         elif step[1] < 0:
             most = -((start[1] - stop[0]) // step[1])
         elif step == (0, 0):
@@ -189,3 +193,38 @@ class _Count:
                 chosen = min if function == "pymin" else max
                 return chosen(a[0], b[0]), chosen(a[1], b[1])
         return None
+
+
+def _halved(assignments: Iterable[Assign]) -> dict[str, Interval]:
+    """Between what integers lie that are constants at first and divided then, as the distance
+    between elements that are combined in turn."""
+    values: dict[str, list[Expr]] = defaultdict(list)
+    for s in assignments:
+        values[s.name].append(s.value)
+    found: dict[str, Interval] = {}
+    for name, own in values.items():
+        firsts = [int(e.value) for e in own if isinstance(e, Const) and e.type == INT64]
+        if firsts and min(firsts) >= 0:
+            divided = [e for e in own if _is_part_of(e, Var(INT64, name))]
+            if len(firsts) + len(divided) == len(own):
+                found[name] = 0, max(firsts)
+    return found
+
+
+def _is_part_of(expr: Expr, variable: Var) -> bool:
+    match expr:
+        case Binary(_, "floordiv", lhs, Const(value=value)):
+            return lhs == variable and value >= 1
+    return False
+
+
+def _apart(start: Expr, stop: Expr) -> int | None:
+    """How much greater than ``start`` an integer is at most, where its text tells: that of
+    ``min(start + 4, n)`` by 4."""
+    match stop:
+        case Call(function="minimum" | "pymin", args=args):
+            known = [apart for each in args if (apart := _apart(start, each)) is not None]
+            return min(known, default=None)
+        case Binary(_, "add", lhs, Const(value=value)) if lhs == start and start.type == INT64:
+            return int(value)
+    return None

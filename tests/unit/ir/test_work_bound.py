@@ -72,6 +72,32 @@ def in_tiles(item: fq.Item, a, n):
 
 
 @fq.kernel
+def some_neighbours(item: fq.Item, a, n):
+    first = item.get_id(0) * 4
+    for k in range(first, min(first + 4, n)):
+        for j in range(a.shape[0]):
+            a[k] = a[k] + a[j]
+
+
+@fq.kernel
+def in_a_tree(item: fq.Item, a, n):
+    distance = 64
+    for _ in range(7):
+        for k in range(distance):
+            a[k] = a[k] + a[k + distance]
+        distance //= 2
+
+
+@fq.kernel
+def in_a_growing_tree(item: fq.Item, a, n):
+    distance = 64
+    for _ in range(7):
+        for k in range(distance):
+            a[k] = a[k] + a[k + distance]
+        distance = distance * 3 // 2
+
+
+@fq.kernel
 def with_constants(item: fq.Item, a, n):
     i = item.get_id(0)
     sum = a[i] + np.float32(np.inf)
@@ -98,6 +124,12 @@ def test_loops_from_ids_and_to_ids(kernel: fq.KernelFunction) -> None:
     assert bound(kernel, 64, 64) < bound(kernel, 128, 128) / 3
 
 
+def test_a_loop_over_some_neighbours_ends_soon_wherever_it_begins() -> None:
+    """Whatever the argument is that may end it before."""
+    assert bound(rows, 1, 50) < bound(some_neighbours, 1, 100) < 5 * bound(rows, 1, 100)
+    assert bound(some_neighbours, 64, 100) == 64 * bound(some_neighbours, 1, 100)
+
+
 def test_constants_that_are_no_integers() -> None:
     assert bound(once, 1, 1) < bound(with_constants, 1, 1) < 1000
 
@@ -106,7 +138,11 @@ def test_bounds_are_no_int64() -> None:
     assert bound(very_many, 9, 1) > 9 * 9 * 2.0**80 / 3
 
 
-@pytest.mark.parametrize("kernel", [scalar, endless])
+def test_distances_that_are_halved() -> None:
+    assert 64 * 7 < bound(in_a_tree, 1, 1000) < 64 * 7 * 40
+
+
+@pytest.mark.parametrize("kernel", [scalar, endless, in_a_growing_tree])
 def test_loops_that_depend_on_values_have_no_bound(kernel: fq.KernelFunction) -> None:
     assert bound(kernel, 1, 1) == inf
 
