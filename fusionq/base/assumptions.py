@@ -221,6 +221,10 @@ ASSUMED: dict[str, Assumption] = {
         "behind them 2.4 times as long, products of rows of int8 with a function behind them 3.5 "
         "(EPYC, AVX-512); not asked for on GPUs"
     ),
+    "scalars_slowdown": Assumption(
+        8.0, 1.0, "scaling and GELU of 200 x 200 sums behind products of rows of int8 45 us by "
+        "themselves, 330 in their launch (EPYC, AVX-512); not asked for on GPUs"
+    ),
     "columns_slowdown": Assumption(
         4.0, 1.0, "Maxwell's equations in 109 planes of 110 x 111 floats, in work-groups of 109 x "
         "1 x 16, 10.5 ms of a core, and 2.1 apart (EPYC, AVX-512); not asked for on GPUs"

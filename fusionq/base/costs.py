@@ -57,6 +57,9 @@ class Costs:
     vectors_slowdown: float
     """How much longer kernels take that are faster without vectors of work-items, where other
     submissions of the launch have them."""
+    scalars_slowdown: float
+    """How much longer kernels take that have vectors of work-items by themselves, where another
+    submission of the launch is faster without."""
     columns_slowdown: float
     """How much longer arrays beyond the caches take that work-groups read in columns."""
     start_launches: float

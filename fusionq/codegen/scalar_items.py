@@ -79,6 +79,16 @@ def slower_together(kernels: Iterable[Kernel]) -> tuple[Kernel, ...]:
     return tuple(k for k, own in found if own is not None and own.is_for_scalars)
 
 
+def without_vectors(kernels: Iterable[Kernel]) -> tuple[Kernel, ...]:
+    """Those of ``kernels`` that have vectors of work-items by themselves, and none in one kernel
+    that does all of them, since others are faster without."""
+    found = [(kernel, _beside_of(kernel)) for kernel in kernels]
+    if sum(inf if beside is None else beside.expressions for _, beside in found) > _MOST:
+        return ()
+    own = [kernel for kernel, beside in found if beside is not None and beside.is_for_scalars]
+    return tuple(kernel for kernel, _ in found if kernel not in own) if own else ()
+
+
 @dataclass(frozen=True)
 class _Beside:
     """Of a kernel that can do without vectors of work-items, and has no loops that gain by them

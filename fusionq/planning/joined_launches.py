@@ -9,7 +9,8 @@ from fusionq.analysis.item_space import ItemSpace, global_range, local_range
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.work_groups import largest_extents
 from fusionq.base.target import Target
-from fusionq.codegen.scalar_items import slower_together
+from fusionq.codegen.scalar_items import slower_together, without_vectors
+from fusionq.ir.nodes import Kernel
 from fusionq.planning.clamped_rows import clamped_by
 from fusionq.planning.jammed_launches import jammed_share
 from fusionq.planning.members import Kind, Members
@@ -79,15 +80,25 @@ def launch_seconds(
         return sum(k.count * waiting_launch_seconds(k, space, members, target) for k in kinds)
     started = starting_seconds(largest_extents(members, space), space, target)
     slower = slower_together(k.submission.ir for k in kinds)
+    scalars = vectors_lost([k.submission for k in kinds], space)
 
     together = space.local_range is None and space.mode == "ids"
 
     def seconds(kind: Kind) -> float:
         times = target.costs.vectors_slowdown if kind.submission.ir in slower else 1.0
+        times *= target.costs.scalars_slowdown if kind.submission.ir in scalars else 1.0
         times *= jammed_share(kind.submission, target) if together else 1.0
         return kind.count * times * computing_seconds(kind, space, target)
 
     return started + sum(map(seconds, kinds))
+
+
+def vectors_lost(submissions: Sequence[Submission], space: ItemSpace) -> tuple[Kernel, ...]:
+    """The kernels of ``submissions`` of whose work-items no vectors are made in one launch of them
+    over ``space``, since others are faster without."""
+    if space.local_range is not None:
+        return ()
+    return without_vectors(submission.ir for submission in submissions)
 
 
 def is_faster_alone(submission: Submission, target: Target) -> bool:
@@ -113,6 +124,11 @@ def _lost(
     for kernel in slower:
         if kernel not in known:
             return f"vectors would be made of work-items of {kernel.name}, which is faster without"
+    scalars = vectors_lost(members.different, space)
+    known = vectors_lost([kind.submission for kind in earlier], before)
+    for kernel in scalars:
+        if kernel not in known:
+            return f"no vectors would be made of work-items of {kernel.name}"
     if space.local_range is not None:
         new = members.kinds[-1:] if before.local_range is not None else members.kinds
         for kind in new:

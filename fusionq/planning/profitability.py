@@ -18,7 +18,7 @@ from fusionq.codegen.scalar_items import slower_together
 from fusionq.ir.nodes import Kernel
 from fusionq.planning.clamped_rows import clamped_by
 from fusionq.planning.cost import MARGIN
-from fusionq.planning.joined_launches import is_faster_alone, slower_joined
+from fusionq.planning.joined_launches import is_faster_alone, slower_joined, vectors_lost
 from fusionq.planning.members import Members
 from fusionq.planning.occupied_lanes import masked_seconds, reads_columns
 
@@ -57,6 +57,7 @@ def unprofitable(
     threads = bool(target.costs.chain_seconds)
     masked = cache(lambda: masked_seconds(members.kinds, target) if masks else 0.0)
     vectors = () if threads else slower_together(submission.ir for submission in submissions)
+    scalars = () if threads else vectors_lost(submissions, space)
     own_groups = any(local_range(s) is not None for s in submissions)
     reason = None
     if threads:
@@ -68,7 +69,7 @@ def unprofitable(
     elif space.local_range is None:
         if wanted == "profitable":
             reason = _vectors_made(vectors) or _many_streams(members, target, validity)
-        if alike and reason is None and not masked() and not vectors:
+        if alike and reason is None and not (masked() or vectors or scalars):
             return None  # whole groups of one dimension find out that they have nothing to do
     whole = alike and space.local_range is None
     if reason is None and wanted == "profitable" and not (threads or whole or own_groups):
@@ -77,7 +78,7 @@ def unprofitable(
         times = 1.0 if wanted == "profitable" else MARGIN
         reason = slower_joined(members, space, before, target, measured, times, masked)
     row = prod((space.local_range or ())[:-1]) == 1
-    if reason is None and not threads and alike and row and not vectors:
+    if reason is None and not threads and alike and row and not (vectors or scalars):
         if masked():  # which fewer work-items do, too
             for extent in sorted(set().union(*map(_extents, submissions))):
                 most = max(target.launch_masked_items, size_order(extent, bits=2)[1])

@@ -126,6 +126,45 @@ def test_rows_of_integers_are_not_done_by_several_neighbours_together():
     assert [stage.items_at_once for stage in plan.stages] == [()]
 
 
+@fq.kernel
+def short_product(item: fq.Item, a, b, out):
+    i, j = item.get_id(0), item.get_id(1)
+    total = np.int32(0)
+    for k in range(a.shape[1]):
+        total += np.int32(a[i, k]) * np.int32(b[j, k])
+    out[i, j] = total
+
+
+@fq.kernel
+def activation(item: fq.Item, a, out):
+    i, j = item.get_id(0), item.get_id(1)
+    x = np.float32(a[i, j])
+    out[i, j] = x * np.tanh(x) + np.exp(-x)
+
+
+def activated(n, length, is_first=False):
+    a, b = (np.zeros((n, length), np.int8) for _ in range(2))
+    between, last = np.zeros((n, n), np.int32), np.zeros((n, n), np.float32)
+    product = short_product, (n, n), a, b, between
+    other = activation, (n, n), np.zeros((n, n), np.int32) if is_first else between, last
+    return submissions(*((other, product) if is_first else (product, other)))
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+@pytest.mark.parametrize("strategy", ["sequence", "fused"])
+def test_functions_would_have_no_vectors_beside_short_products_of_integers(strategy, is_first):
+    _, boundary = launches(activated(200, 64, is_first), strategy)
+    assert "where no vectors would be made of work-items of activation," in boundary
+    required = FusionOptions(strategy="fused", require=True)
+    assert len(make_plan(activated(200, 64, is_first), required, TWO_CORES).stages) == 1
+    assert launches(activated(200, 64, is_first), strategy, H100) == [None]
+
+
+def test_functions_beside_long_products_may_do_without_vectors():
+    assert launches(activated(200, 4000), "fused") == [None]
+    assert launches(activated(8, 64), "sequence") == [None]
+
+
 def test_a_launch_counts_more_than_few_work_items():
     assert launches(listed(row_sums, rows=16)) == [None]
 
