@@ -223,6 +223,8 @@ class ExpressionPrinter:
             case ItemQuery():
                 query = self._dialect.items.query(expr.query, expr.dim, self._memory.ndim)
                 return Text(f"({self.type_name(expr.type)}){query}", UNARY)
+            case Load(halved=True):
+                return self._halved(expr)
             case Load():
                 return self._stored(self.subscript(expr.array, expr.indices), expr.type)
             case Unary():
@@ -250,6 +252,14 @@ class ExpressionPrinter:
                 return self._cast(expr)
             case Call():
                 return self._call(expr)
+
+    def _halved(self, expr: Load) -> Text:
+        element = self.subscript(expr.array, expr.indices)
+        made = self._dialect.scalars.halved(expr.type)
+        if made is None:
+            return self._stored(element, expr.type)
+        self._helpers.add(*made)
+        return Text(f"{made[0]}(&{element})", PRIMARY)
 
     def _comparison(self, expr: Compare) -> Text:
         """One that is always true or never is no comparison: Intel's compiler for CPUs (2026.1)

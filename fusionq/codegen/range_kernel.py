@@ -15,6 +15,7 @@ from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.early_loads import with_early_loads
 from fusionq.codegen.falling_indices import with_falling_indices
 from fusionq.codegen.group_parts import ItemsOfParts, branches, first_group
+from fusionq.codegen.halved_loads import with_halved_loads
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.id_variables import with_id_variables
 from fusionq.codegen.kept_rows import with_kept_rows
@@ -115,6 +116,9 @@ def _code(kernel: Kernel, body: Body, dialect: Dialect) -> _Code:
         body = kernel.body
         kernel = with_falling_indices(kernel, body)
         body = kernel.body
+        if not scalar:
+            kernel = with_halved_loads(kernel, body)
+            body = kernel.body
     if dialect.unit.asks_for_ids_once:
         kernel = with_id_variables(kernel, body)
         body = kernel.body

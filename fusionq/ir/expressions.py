@@ -90,12 +90,14 @@ class ItemQuery:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """``array[indices]``; one int64 index for each dimension, never negative."""
+    """``array[indices]``; one int64 index for each dimension, never negative.  ``halved``: as two
+    halves, where a compiler then loads those of neighbours together (``codegen.halved_loads``)."""
 
     type: ScalarType
     array: str
     indices: tuple[Expr, ...]
     span: Span = field(default=NO_SPAN, compare=False)
+    halved: bool = False
 
 
 @dataclass(frozen=True, slots=True)

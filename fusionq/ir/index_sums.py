@@ -21,6 +21,20 @@ def index_sum(expr: Expr) -> Expr:
     """``expr`` with every sum of int64 in it in normal form."""
     if expr.type != INT64 or not _is_sum(expr):
         return map_operands(expr, index_sum)
+    terms, constant = index_terms(expr)
+    total: Expr | None = None
+    for term, factor in terms:
+        total = _added(total, term, factor)
+    if total is None:
+        return Const(INT64, constant)
+    if constant < 0 and constant != -(1 << 63):
+        return Binary(INT64, "sub", total, Const(INT64, -constant))
+    return Binary(INT64, "add", total, Const(INT64, constant)) if constant else total
+
+
+def index_terms(expr: Expr) -> tuple[tuple[tuple[Expr, int], ...], int]:
+    """The terms of an int64, each with its factor, in the order of a normal form, and a constant:
+    it is their sum."""
     factors: dict[Expr, int] = {}
     constant = 0
     for term, factor in _terms(expr, 1):
@@ -28,16 +42,9 @@ def index_sum(expr: Expr) -> Expr:
             constant += int(term.value) * factor
         else:
             factors[term] = factors.get(term, 0) + factor
-    constant = _wrapped(constant)
     kept = {term: value for term, factor in factors.items() if (value := _wrapped(factor))}
-    total: Expr | None = None
-    for term in sorted(kept, key=lambda t: (kept[t] < 0, print_expr(t))):
-        total = _added(total, term, kept[term])
-    if total is None:
-        return Const(INT64, constant)
-    if constant < 0 and constant != -(1 << 63):
-        return Binary(INT64, "sub", total, Const(INT64, -constant))
-    return Binary(INT64, "add", total, Const(INT64, constant)) if constant else total
+    order = sorted(kept, key=lambda t: (kept[t] < 0, print_expr(t)))
+    return tuple((term, kept[term]) for term in order), _wrapped(constant)
 
 
 def _added(total: Expr | None, term: Expr, factor: int) -> Expr:

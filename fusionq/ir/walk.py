@@ -164,7 +164,7 @@ def _with_operands(expr: Expr, new: tuple[Expr, ...]) -> Expr:
         case Logical():
             return Logical(expr.op, new[0], new[1], expr.type)
         case Load():
-            return Load(expr.type, expr.array, new, expr.span)
+            return Load(expr.type, expr.array, new, expr.span, expr.halved)
         case Unary():
             return Unary(expr.type, expr.op, *new)
         case Cast():

@@ -66,6 +66,10 @@ class Scalars(Protocol):
         that nobody writes while the kernel runs, and the lines that define it; None where it has no
         use.  ``once``: each element is loaded once, so that caches should keep others."""
 
+    def halved(self, type: ScalarType) -> tuple[str, str] | None:
+        """The function that loads a ``type`` of 64 bits from a pointer to global memory as two
+        halves, and its definition; None where that has no use."""
+
     def address(self, pointer: str, value: str) -> str:
         """A pointer of the type ``pointer`` to the global memory at ``value``, a uint64."""
 
@@ -178,6 +182,9 @@ class OwnOperators:
         return None
 
     def read_only(self, element: str, once: bool = False) -> tuple[str, str] | None:
+        return None
+
+    def halved(self, type: ScalarType) -> tuple[str, str] | None:
         return None
 
     def address(self, pointer: str, value: str) -> str:

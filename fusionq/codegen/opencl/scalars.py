@@ -74,6 +74,15 @@ class OpenCLScalars:
     def read_only(self, element: str, once: bool = False) -> tuple[str, str] | None:
         return None
 
+    def halved(self, type: ScalarType) -> tuple[str, str] | None:
+        name, wide = f"fq_halved_{type.name}", TYPE_NAMES[type.name]
+        return name, f"""\
+static inline {wide} {name}(__global const void* element) {{
+    typedef uint __attribute__((may_alias)) half_word;
+    __global const half_word* halves = (__global const half_word*)element;
+    return as_{wide}((uint2)(halves[0], halves[1]));
+}}"""
+
     def address(self, pointer: str, value: str) -> str:
         return f"({pointer}){value}"
 
