@@ -8,12 +8,13 @@ take these apart; those of 64 bits Intel's (runtime 2026.21.7) gathers, an eleme
 four halves side by side are whole vectors to it, too.  Products of complex128 take 2.4 ns so, and
 0.9 in place of that (C 0.6; AMD EPYC, AVX-512).  Of more than two elements side by side, of one of
 a pair, and in loops, halves are gathered as well, which takes longer than before: so both of a pair
-have to be loaded by all work-items, once and outside of loops and conditions.
+have to be loaded by all work-items, between the same barriers, once and outside of loops and
+conditions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from fusionq.codegen.scoping import Body
@@ -22,6 +23,7 @@ from fusionq.ir.index_sums import index_terms
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,
+    Binary,
     Block,
     Const,
     Expr,
@@ -37,7 +39,7 @@ from fusionq.ir.nodes import (
 from fusionq.ir.range_guard import limited_id
 from fusionq.ir.types import INT64
 from fusionq.ir.uniformity import is_uniform, uniform_variables
-from fusionq.ir.walk import always_evaluated, rewrite_body, statement_expressions
+from fusionq.ir.walk import always_evaluated, rewrite, rewrite_body, statement_expressions
 
 MOST_STATEMENTS = 64
 """Of a kernel, with those of all iterations of its short loops."""
@@ -75,6 +77,28 @@ def _unrolled(stmt: Stmt) -> Iterator[Stmt]:
     yield stmt
 
 
+def _is_straight(stmt: Stmt) -> bool:
+    """Whether ``stmt``, written out, is done by all work-items without a loop."""
+    return _are_straight(_unrolled(stmt))
+
+
+def _are_straight(stmts: Iterable[Stmt]) -> bool:
+    return all(isinstance(s, Assign | Store | Block) for s in stmts)
+
+
+def _is_of_group(cond: Expr) -> bool:
+    """Whether ``cond`` is the same for all of a work-group: of its ids, the first of its work-item
+    among them, and of what all have."""
+
+    def first(e: Expr) -> Expr:
+        match e:
+            case Binary(_, "sub", ItemQuery("global_id", dim), ItemQuery("local_id", other)):
+                return ItemQuery("group_id", dim) if dim == other else e
+        return e
+
+    return is_uniform(rewrite(cond, first), frozenset())
+
+
 def _with(variable: str, value: int) -> Callable[[Expr], Expr]:
     """What puts in the ``value`` of a ``variable``."""
     name, known = Var(INT64, variable), Const(INT64, value)
@@ -93,20 +117,31 @@ class _Pairs:
         self._uniform = uniform
 
     def rewritten(self, body: Body) -> Body:
-        """``body``, or what one condition around all of it holds."""
-        *before, last = body or (Block("", ()),)
-        plain = all(isinstance(s, Assign | Block) for s in before)
-        if isinstance(last, If) and plain and _is_bound(last):
-            inner = replace(last, then=self.rewritten(last.then))
-            return body if inner == last else (*before, inner)
-        straight = [each for stmt in body for each in _unrolled(stmt)]
-        if len(straight) > MOST_STATEMENTS or not all(
-            isinstance(s, Assign | Store | Block) for s in straight
-        ):
-            return body
-        places = self._paired(straight)
+        """``body``, or what one condition around all of it holds, or conditions that are the same
+        for a work-group, as they stand beside barriers."""
+        made: list[Stmt] = []
+        run: list[Stmt] = []
+        for place, stmt in enumerate(body):
+            if _is_straight(stmt):
+                run.append(stmt)
+                continue
+            made += self._run(run)
+            run.clear()
+            if isinstance(stmt, If):
+                around = len(made) == place == len(body) - 1 and _is_bound(stmt)
+                if (around and _are_straight(made)) or _is_of_group(stmt.cond):
+                    then, orelse = self.rewritten(stmt.then), self.rewritten(stmt.orelse)
+                    stmt = replace(stmt, then=then, orelse=orelse)
+            made.append(stmt)
+        made += self._run(run)
+        return tuple(made)
+
+    def _run(self, run: Sequence[Stmt]) -> Sequence[Stmt]:
+        """Statements in a row, with their pairs."""
+        straight = [each for stmt in run for each in _unrolled(stmt)]
+        places = self._paired(straight) if len(straight) <= MOST_STATEMENTS else set()
         if not places:
-            return body
+            return tuple(run)
 
         def halved(e: Expr) -> Expr:
             if isinstance(e, Load) and (e.array, e.indices) in places:

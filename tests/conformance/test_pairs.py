@@ -85,3 +85,44 @@ def test_windows_and_views(queue: fq.FusionQueue, shape: tuple[int, int]) -> Non
     queue.submit(pooled, shape, fq.Buffer(values), b)
     expected = values.reshape(rows, 2, columns, 2).max((1, 3))
     np.testing.assert_array_equal(b.numpy(), expected)
+
+
+@fq.kernel
+def squares(item: fq.Item, a, b, s):
+    i = item.get_id(0)
+    s += a[i].real * b[i].real + a[i].imag * b[i].imag
+
+
+@fq.kernel
+def beside_barriers(item: fq.NdItem, a, t: fq.LocalAccessor, b):
+    i, own = item.get_global_id(0), item.get_local_id(0)
+    t[own] = a[2 * i] - a[2 * i + 1]
+    fq.group_barrier(item.get_group())
+    if i < b.shape[0]:
+        b[i] = t[item.get_local_range(0) - 1 - own] + a[2 * i] * a[2 * i + 1]
+
+
+@pytest.mark.usefixtures("group_functions")
+@pytest.mark.parametrize("strategy", ["unfused", "megakernel"])
+@pytest.mark.parametrize("n", [1, 255, 256, 600, 1024])
+def test_reductions(queue: fq.FusionQueue, n: int, strategy: fq.Strategy) -> None:
+    parts = np.random.default_rng(n).integers(-9, 9, (2, n, 2)).astype(np.float64)
+    a, b = (p[:, 0] + 1j * p[:, 1] for p in parts)
+    found = fq.Buffer(1, np.float64)
+    with fq.fusion(queue, strategy=strategy):
+        queue.submit(
+            squares, n, fq.Buffer(a), fq.Buffer(b), fq.Reduction(found, "add", initialize=True)
+        )
+    assert found.numpy()[0] == (parts[0] * parts[1]).sum()
+
+
+@pytest.mark.usefixtures("group_functions")
+@pytest.mark.parametrize("size", [7, 16, 64])
+def test_beside_barriers(queue: fq.FusionQueue, size: int) -> None:
+    values = np.arange(6.0 * size)
+    b = fq.Buffer(3 * size - 2, np.float64)
+    tile = fq.LocalAccessor(size, np.float64)
+    queue.submit(beside_barriers, fq.NdRange(3 * size, size), fq.Buffer(values), tile, b)
+    first, second = values.reshape(-1, 2).T
+    turned = (first - second).reshape(3, size)[:, ::-1].ravel()
+    np.testing.assert_array_equal(b.numpy(), (turned + first * second)[: 3 * size - 2])

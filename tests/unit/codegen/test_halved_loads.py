@@ -75,6 +75,7 @@ def test_rows_of_two() -> None:
         ("out[i] = a[2 * i] + a[2 * i + 1] if i > 3 else 0",),
         ("if i < n: out[i] = a[2 * i] + a[2 * i + 1]", "else: out[i] = 0"),
         ("if i < n: out[i] = a[2 * i] + a[2 * i + 1]", "out[i + n] = 0"),
+        ("out[i + n] = 0", "if i > n: out[i] = 1", "if i < n: out[i] = a[2 * i] + a[2 * i + 1]"),
     ],
 )
 def test_what_stays(lines: tuple[str, ...]) -> None:
