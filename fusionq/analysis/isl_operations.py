@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from math import inf
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import islpy as isl
 
@@ -317,7 +317,7 @@ class KeptBlocks(Generic[T]):
     """Blocks that are kept; beyond that all are forgotten."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, list[tuple[isl.Set | isl.Map, T | None, int]]] = {}
+        self._known: dict[Hashable, list[tuple[Any, T | None, int]]] = {}
 
     def find(self, most: int, of: isl.Set | isl.Map, about: Hashable, find: Callable[[], T]) -> T:
         """What ``find`` returns within ``most`` operations, for equal sets, or equal relations,
