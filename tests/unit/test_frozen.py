@@ -72,4 +72,4 @@ def test_what_a_class_defines_itself_counts():
 
 def test_ir_is_hashed_as_the_standard_library_does():
     load = Load(FLOAT32, "a", (Const(INT64, 1),))
-    assert hash(load) == hash((load.type, load.array, load.indices))
+    assert hash(load) == hash((load.type, load.array, load.indices, load.halved))
