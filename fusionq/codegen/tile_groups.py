@@ -89,6 +89,8 @@ class TileGroupLoop:
     def work_items(self, loop: WorkItemLoop, body: Sequence[str]) -> list[str]:
         """The loop of the lanes, which meet at its end."""
         items, lanes, i64 = loop.items, self._lanes, self._int64
+        if self._goes_along_rows(items):
+            return [*self._rows(body), f"{self._words.workers.group_barrier};"]
         inside = [*self._ids(), *body]
         if items % lanes:
             inside = [f"if (fq_start + fq_lane < {items}) {{", *indented(inside), "}"]
@@ -99,19 +101,45 @@ class TileGroupLoop:
             lines = ["{", *indented([f"const {i64} fq_start = 0;", *inside]), "}"]
         return [*lines, f"{self._words.workers.group_barrier};"]
 
-    def _ids(self) -> list[str]:
-        """The ids of the lane's work-item.  What is the same for all lanes does not depend on the
-        lane's number, so that the compiler sees neighbours in memory."""
+    def _goes_along_rows(self, items: int) -> bool:
+        """Whether lanes go along the rows of a group, of which a whole number of vectors is none:
+        they would have work-items of two rows, and divide for it."""
+        *outer, last = self._local_range
+        whole = items == prod(self._local_range) and prod(outer) > 1
+        return whole and last % self._lanes != 0 and 2 * last >= self._lanes
+
+    def _rows(self, body: Sequence[str]) -> list[str]:
+        """The loop of the lanes over the work-items of each row in turn."""
+        i64 = self._int64
+        *outer, last = self._local_range
+        start = f"const {i64} fq_start = fq_row * {last} + fq_along;"
+        own = [*self.places("fq_row", outer), "fq_along + fq_lane"]
+        inside = [start, *self._ids(own), *body]
+        return [
+            f"for ({i64} fq_row = 0; fq_row < {prod(outer)}; fq_row++)",
+            f"for ({i64} fq_along = 0; fq_along < {last}; fq_along += {self._turn}) {{",
+            f"    if (fq_along + fq_lane < {last}) {{",
+            *indented(indented(inside)),
+            "    }",
+            "}",
+        ]
+
+    def _ids(self, own: Sequence[str] | None = None) -> list[str]:
+        """The ids of the lane's work-item; ``own``: its place in the group, where that is known.
+        What is the same for all lanes does not depend on the lane's number, so that the compiler
+        sees neighbours in memory."""
         lines = [f"const {self._int64} fq_item = fq_start + fq_lane;"]
         *outer, last = self._local_range
-        if all(size == 1 for size in outer):
+        if own is not None:
+            ids = list(own)
+        elif all(size == 1 for size in outer):
             ids = [*("0" for _ in outer), "fq_item"]
         elif last % self._lanes == 0:
             ids = [*self.places(f"fq_start / {last}", outer), f"fq_start % {last} + fq_lane"]
         else:
             ids = self.places("fq_item", self._local_range)
-        for d, (own, size) in enumerate(zip(ids, self._local_range, strict=True)):
-            lines.append(f"const {self._int64} fq_local_{d} = {own};")
+        for d, (place, size) in enumerate(zip(ids, self._local_range, strict=True)):
+            lines.append(f"const {self._int64} fq_local_{d} = {place};")
             at = f"fq_group_{d} * {size} + fq_local_{d}"
             lines.append(f"const {self._int64} fq_id_{d} = {at};")
         return lines

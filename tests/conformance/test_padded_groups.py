@@ -94,6 +94,33 @@ def test_planes(queue, local):
 
 
 @fq.kernel
+def turned_in_groups(item: fq.NdItem, a, tile: fq.LocalAccessor, b):
+    z, y, x = item.get_global_id(0), item.get_global_id(1), item.get_global_id(2)
+    size = item.get_local_range(0) * item.get_local_range(1) * item.get_local_range(2)
+    place = item.get_local_linear_id()
+    tile[place] = a[z, y, x] + 3 * item.get_local_id(1)
+    fq.group_barrier(item.get_group())
+    b[z, y, x] = tile[size - 1 - place] + item.get_local_id(0) - item.get_local_id(2)
+
+
+@pytest.mark.parametrize("strategy", ["unfused", "fused", "megakernel"])
+@pytest.mark.parametrize("local", [(1, 3, 11), (2, 3, 13), (3, 1, 9), (2, 2, 33), (2, 5, 7)])
+def test_rows_of_work_groups_in_stages(queue, local, strategy) -> None:
+    shape = 2 * local[0], 3 * local[1], 2 * local[2]
+    values = np.random.default_rng(3).integers(-9, 9, shape)
+    found = []
+    for own, way in ((queue, strategy), (fq.FusionQueue("reference"), "unfused")):
+        a, b = fq.Buffer(values), fq.Buffer(shape, np.int64)
+        tile = fq.LocalAccessor(local[0] * local[1] * local[2], np.int64)
+        with fq.fusion(own, strategy=way):
+            for one, other in ((a, b), (b, a), (a, b)):
+                own.submit(turned_in_groups, fq.NdRange(shape, local), one, tile, other)
+        found.append([a.numpy().copy(), b.numpy().copy()])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@fq.kernel
 def scaled(item: fq.Item, a, b):
     i, j = item.get_id(0), item.get_id(1)
     b[i, j] = a[i, j] * np.float32(1.5)
