@@ -14,7 +14,8 @@ other: its loops over work-items, between two barriers each, have no remainder. 
 
 It is legal where barriers stand in conditions and loops only that are the same for the work-group,
 by what all of its work-items can find out: the statements that set what these read are done by
-those that are added, too.  Functions of work-groups and sub-groups, which would see them, are not.
+those that are added, too.  To functions of work-groups these give the operation's identity; floats
+are combined in local memory.  Sub-groups would see them.
 """
 
 from __future__ import annotations
@@ -42,12 +43,13 @@ from fusionq.ir.nodes import (
     Kernel,
     Persistent,
     Record,
+    Select,
     Stmt,
     Var,
     While,
     WorkItemLoop,
 )
-from fusionq.ir.types import INT64
+from fusionq.ir.types import BOOL, INT64
 from fusionq.ir.uniformity import is_uniform, uniform_variables
 from fusionq.ir.walk import (
     assigned_variable,
@@ -58,6 +60,7 @@ from fusionq.ir.walk import (
     statements,
     subexpressions,
 )
+from fusionq.language.combine import identity
 
 _KNOWN = (
     "global_id", "global_range", "local_id", "local_range", "group_id", "group_range",
@@ -95,7 +98,7 @@ def padded_rows(kernel: Kernel, items: int) -> Kernel | None:
     if kernel.sub_group_size is not None:
         return None
     body = flatten_blocks(kernel.body)
-    if any(isinstance(s, GroupCall | Persistent | Record | WorkItemLoop) for s in statements(body)):
+    if any(isinstance(s, Persistent | Record | WorkItemLoop) for s in statements(body)):
         return None
     if not all(_keeps_meaning(e, kernel.ndim) for e in expressions(body)):
         return None
@@ -143,6 +146,7 @@ class _Guarded:
     """Puts what is not done by padding under a condition on the local id."""
 
     def __init__(self, body: Body, last: int, items: int) -> None:
+        self._last = last
         self._inside = Compare("lt", ItemQuery("local_id", last), Const(INT64, items))
         self._uniform = uniform_variables(body)
         self._asked = self._asked_by_barriers(body)
@@ -152,7 +156,10 @@ class _Guarded:
         are made of."""
         found = list(statements(body))
         around = [s for s in found if isinstance(s, For | If | While) and has_barrier((s,))]
-        asked = frozenset(_read(around))
+        sources = [s.source for s in found if isinstance(s, GroupCall) and s.source is not None]
+        asked = frozenset(_read(around)) | {
+            e.name for source in sources for e in subexpressions(source) if isinstance(e, Var)
+        }
         while True:
             more = asked | frozenset(
                 name
@@ -199,6 +206,8 @@ class _Guarded:
         """``stmt``, which is a barrier or holds one."""
         if isinstance(stmt, Barrier):
             return stmt
+        if isinstance(stmt, GroupCall):
+            return self._call(stmt)
         if not all(is_uniform(e, self._uniform) for e in statement_expressions(stmt)):
             return None
         match stmt:
@@ -211,6 +220,26 @@ class _Guarded:
                 body = None if _ends_early(stmt.body) else self.of(stmt.body)
                 return None if body is None else replace(stmt, body=body)
         return None
+
+    def _call(self, call: GroupCall) -> GroupCall | None:
+        """``call``, to which padding gives what changes nothing; None where it would show."""
+        type = call.value.type
+        if call.sub_group is not None or call.values is not None:
+            return None
+        match call.function:
+            case "any" | "all":
+                neutral = Const(BOOL, call.function == "all")
+            case "broadcast":
+                # Of several dimensions the place in a group with padding is another one.
+                source = call.source
+                is_one = source is not None and is_uniform(source, self._uniform)
+                return call if self._last == 0 and is_one else None
+            case "reduce" | "inclusive_scan" | "exclusive_scan" if not type.is_float:
+                assert call.op is not None
+                neutral = Const(type, identity(call.op, type.dtype).item())
+            case _:
+                return None
+        return replace(call, value=Select(type, self._inside, call.value, neutral))
 
     def _is_same_for_all(self, stmt: Stmt) -> bool:
         """Whether ``stmt`` does nothing but give variables values that are the same for all of a

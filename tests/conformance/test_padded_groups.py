@@ -178,6 +178,58 @@ def test_zeros_of_either_sign_are_summed_as_they_are(queue):
 
 
 @fq.kernel
+def functions(item: fq.NdItem, a, out):
+    i, group = item.get_global_id(0), item.get_group()
+    source = item.get_local_range(0) // 2
+    if i % 3 == 0:
+        a[i] = a[i] - 1
+    out[i, 0] = fq.reduce_over_group(group, a[i], "add")
+    out[i, 1] = fq.reduce_over_group(group, a[i], "min")
+    out[i, 2] = fq.reduce_over_group(group, a[i], "max")
+    out[i, 3] = fq.inclusive_scan_over_group(group, a[i], "add")
+    out[i, 4] = fq.exclusive_scan_over_group(group, a[i], "max")
+    out[i, 5] = fq.any_of_group(group, a[i] > 7)
+    out[i, 6] = fq.all_of_group(group, a[i] > -100)
+    out[i, 7] = fq.group_broadcast(group, a[i], source)
+    for k in range(2):
+        out[i, 8 + k] = fq.reduce_over_group(group, a[i] * (k + 1), "mul")
+    out[i, 10] = fq.reduce_over_group(group, a[i] != 3, "and")
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32"])
+@pytest.mark.parametrize("size", [7, 9, 100, 250])
+def test_functions_of_work_groups(queue, size, dtype):
+    values = np.random.default_rng(size).integers(0, 9, 3 * size).astype(dtype)
+    found = []
+    for own in (queue, fq.FusionQueue("reference")):
+        a, out = fq.Buffer(values), fq.Buffer((3 * size, 11), np.int64)
+        own.submit(functions, fq.NdRange(3 * size, size), a, out)
+        found.append(out.numpy().copy())
+    np.testing.assert_array_equal(*found)
+
+
+@fq.kernel
+def functions_of_planes(item: fq.NdItem, a, out):
+    i, j, group = item.get_global_id(0), item.get_global_id(1), item.get_group()
+    out[i, j, 0] = fq.reduce_over_group(group, a[i, j], "add")
+    out[i, j, 1] = fq.inclusive_scan_over_group(group, a[i, j], "add")
+    out[i, j, 2] = fq.exclusive_scan_over_group(group, a[i, j], "min")
+    out[i, j, 3] = fq.any_of_group(group, a[i, j] == 8)
+
+
+@pytest.mark.parametrize("local", [(3, 11), (2, 33), (4, 9)])
+def test_functions_of_planes(queue, local):
+    shape = 2 * local[0], 2 * local[1]
+    values = np.random.default_rng(3).integers(0, 9, shape)
+    found = []
+    for own in (queue, fq.FusionQueue("reference")):
+        out = fq.Buffer((*shape, 4), np.int64)
+        own.submit(functions_of_planes, fq.NdRange(shape, local), fq.Buffer(values), out)
+        found.append(out.numpy().copy())
+    np.testing.assert_array_equal(*found)
+
+
+@fq.kernel
 def along_flat_rows(item: fq.Item, a, b, w):
     """A row of a flat plane, turned over, beside its neighbour."""
     i = item.get_id(0)

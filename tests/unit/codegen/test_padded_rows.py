@@ -99,12 +99,34 @@ def test_what_decides_about_barriers_is_found_out_by_all() -> None:
         ("for k in range(n):", "    if k == 2:", "        break", f"    {BARRIER}"),
         ("for k in range(n):", "    if k == 2:", "        continue", f"    {BARRIER}"),
         ("d = 1", "while d < n:", "    out[d] = 1", "    d += 1", "if d > 2:", f"    {BARRIER}"),
-        ("out[g] = fq.reduce_over_group(item.get_group(), s[l], 'add')",),
-        ("out[g] = fq.group_broadcast(item.get_group(), s[l], 3)",),
+        ("out[g] = fq.reduce_over_group(item.get_group(), s[l], 'add')",),  # of floats
+        ("if fq.any_of_group(item.get_group(), s[l] > 1):", f"    {BARRIER}"),
     ],
 )
 def test_barriers_that_padding_may_not_reach(lines: tuple[str, ...]) -> None:
     assert padded_rows(lowered(*lines), ITEMS) is None
+
+
+@pytest.mark.parametrize(
+    "call, expected",
+    [
+        ("fq.any_of_group(item.get_group(), s[l] > 1)", "s[l] > 1.0"),
+        ("fq.reduce_over_group(item.get_group(), n + l, 'max')", "n + l"),
+        ("fq.inclusive_scan_over_group(item.get_group(), l, 'add')", "l"),
+    ],
+)
+def test_padding_gives_what_changes_nothing_to_functions(call: str, expected: str) -> None:
+    text = print_kernel(padded(lowered(f"x = {call}", "out[g] = np.float32(x)")))
+    assert f"{expected} if item.get_local_id(0) < 10 else" in text, text
+
+
+def test_broadcasts_of_lines() -> None:
+    kernel = lowered("k = n - 2", "out[g] = fq.group_broadcast(item.get_group(), s[l], k)")
+    text = print_kernel(padded(kernel))
+    assert "    k = n - 2\n" in text and "        k = n - 2" not in text  # by padding, too
+    assert (
+        padded_rows(lowered("out[g] = fq.group_broadcast(item.get_group(), s[l], l)"), 10) is None
+    )
 
 
 def test_sub_groups_would_see_padding() -> None:
