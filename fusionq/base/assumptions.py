@@ -225,6 +225,11 @@ ASSUMED: dict[str, Assumption] = {
         8.0, 1.0, "scaling and GELU of 200 x 200 sums behind products of rows of int8 45 us by "
         "themselves, 330 in their launch (EPYC, AVX-512); not asked for on GPUs"
     ),
+    "own_rows_share": Assumption(
+        0.6, 1.0, "sums of 400 rows of 320 floats 0.45, 0.28 ns of a core an element, of 4,000 of "
+        "1,000 0.54, 0.28, their largest absolute values 0.46, 0.46 and 0.52, 0.41 (EPYC, "
+        "AVX-512); not asked for on GPUs"
+    ),
     "columns_slowdown": Assumption(
         4.0, 1.0, "Maxwell's equations in 109 planes of 110 x 111 floats, in work-groups of 109 x "
         "1 x 16, 10.5 ms of a core, and 2.1 apart (EPYC, AVX-512); not asked for on GPUs"

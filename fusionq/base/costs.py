@@ -60,6 +60,9 @@ class Costs:
     scalars_slowdown: float
     """How much longer kernels take that have vectors of work-items by themselves, where another
     submission of the launch is faster without."""
+    own_rows_share: float
+    """What kernels take whose work-items go along rows of their own without vectors, in a launch of
+    theirs alone, of what they take beside others."""
     columns_slowdown: float
     """How much longer arrays beyond the caches take that work-groups read in columns."""
     start_launches: float

@@ -137,15 +137,19 @@ def lengths_of(loops: Iterable[For], sizes: Sizes) -> set[int]:
     return {sizes.extents[e.array, e.dim] for e in bounds if isinstance(e, Extent)}
 
 
-@cached_by_identity
-def _jammed_of(kernel: Kernel) -> tuple[JammedItems, ...]:
-    """As of the launch of ``kernel`` alone, over its range."""
+def launched_alone(kernel: Kernel) -> Kernel:
+    """As the launch of ``kernel`` alone has it, over its range."""
     kernel = propagate_ids(kernel)
     limits = [
         Compare("lt", ItemQuery("global_id", d), Param(INT64, f"range_{d}"))
         for d in range(kernel.ndim)
     ]
-    return _jammed(replace(kernel, body=guarded(kernel.body, conjunction(limits))))
+    return replace(kernel, body=guarded(kernel.body, conjunction(limits)))
+
+
+@cached_by_identity
+def _jammed_of(kernel: Kernel) -> tuple[JammedItems, ...]:
+    return _jammed(launched_alone(kernel))
 
 
 def _jammed(kernel: Kernel) -> tuple[JammedItems, ...]:

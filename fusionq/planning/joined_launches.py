@@ -10,7 +10,8 @@ from fusionq.analysis.submission import Submission
 from fusionq.analysis.work_groups import largest_extents
 from fusionq.base.target import Target
 from fusionq.codegen.scalar_items import slower_together, without_vectors
-from fusionq.ir.nodes import Kernel
+from fusionq.ir.nodes import For, Kernel, While
+from fusionq.ir.walk import statements
 from fusionq.planning.clamped_rows import clamped_by
 from fusionq.planning.jammed_launches import jammed_share
 from fusionq.planning.members import Kind, Members
@@ -21,6 +22,7 @@ from fusionq.planning.occupied_lanes import (
     reads_columns,
     starting_seconds,
 )
+from fusionq.planning.own_row_launches import own_row_share
 from fusionq.planning.waiting_threads import waiting_launch_seconds
 
 
@@ -83,11 +85,13 @@ def launch_seconds(
     scalars = vectors_lost([k.submission for k in kinds], space)
 
     together = space.local_range is None and space.mode == "ids"
+    in_rows = together and _go_along_rows([k.submission for k in kinds], target)
 
     def seconds(kind: Kind) -> float:
         times = target.costs.vectors_slowdown if kind.submission.ir in slower else 1.0
         times *= target.costs.scalars_slowdown if kind.submission.ir in scalars else 1.0
         times *= jammed_share(kind.submission, target) if together else 1.0
+        times *= own_row_share(kind.submission, target) if in_rows else 1.0
         return kind.count * times * computing_seconds(kind, space, target)
 
     return started + sum(map(seconds, kinds))
@@ -101,13 +105,27 @@ def vectors_lost(submissions: Sequence[Submission], space: ItemSpace) -> tuple[K
     return without_vectors(submission.ir for submission in submissions)
 
 
+def _go_along_rows(submissions: Sequence[Submission], target: Target) -> bool:
+    """Whether the work-items of a launch of ``submissions`` go along rows of their own: those of
+    some do, over ranges of equal dimensions, and the others do no loops."""
+    if len({len(global_range(submission)) for submission in submissions}) > 1:
+        return False
+    return all(
+        own_row_share(submission, target) < 1
+        or not any(isinstance(s, For | While) for s in statements(submission.ir.body))
+        for submission in submissions
+    )
+
+
 def is_faster_alone(submission: Submission, target: Target) -> bool:
     """Whether a launch of ``submission`` does its work-items in a way that no work-groups with
-    barriers do: decides at the ends of rows, or does several neighbours together."""
+    barriers do: decides at the ends of rows, does several neighbours together, or goes along rows
+    of their own without vectors."""
     if local_range(submission) is not None:
         return False
     along_rows = target.device.splits_rows and clamped_by((submission.ir,)) is not None
-    return along_rows or jammed_share(submission, target) < 1
+    shares = jammed_share(submission, target), own_row_share(submission, target)
+    return along_rows or min(shares) < 1
 
 
 def _lost(
@@ -135,6 +153,9 @@ def _lost(
             if jammed_share(kind.submission, target) < 1:
                 name = kind.submission.ir.name
                 return f"work-items of {name} would not do several neighbours together"
+            if own_row_share(kind.submission, target) < 1:
+                name = kind.submission.ir.name
+                return f"work-items of {name} would not go along rows of their own by themselves"
     if reads_columns(members, space, target) and not reads_columns(members, before, target):
         return f"they would read {members.memory_bytes:,} bytes in columns"
     return None

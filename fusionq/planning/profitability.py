@@ -21,6 +21,7 @@ from fusionq.planning.cost import MARGIN
 from fusionq.planning.joined_launches import is_faster_alone, slower_joined, vectors_lost
 from fusionq.planning.members import Members
 from fusionq.planning.occupied_lanes import masked_seconds, reads_columns
+from fusionq.planning.own_row_launches import may_have_own_rows
 
 Wanted: TypeAlias = Literal["profitable", "asked", "required"]
 """Which submissions join that may: where it is likely to be profitable; as that was asked for,
@@ -78,7 +79,9 @@ def unprofitable(
         times = 1.0 if wanted == "profitable" else MARGIN
         reason = slower_joined(members, space, before, target, measured, times, masked)
     row = prod((space.local_range or ())[:-1]) == 1
-    if reason is None and not threads and alike and row and not (vectors or scalars):
+    own_rows = not threads and any(may_have_own_rows(s, target) for s in submissions)
+    by_size = threads or not (alike and row) or vectors or scalars or own_rows
+    if reason is None and not by_size:
         if masked():  # which fewer work-items do, too
             for extent in sorted(set().union(*map(_extents, submissions))):
                 most = max(target.launch_masked_items, size_order(extent, bits=2)[1])
