@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf
-from typing import Any, Generic, TypeVar
+from typing import TypeVar
 
 import islpy as isl
 
@@ -168,32 +168,6 @@ class PlanOperations:
         self.left = max(self.left - operations, min(self.left, self.kept_back))
 
 
-class Untroubled:
-    """A plan of which nothing has bounded what is asked but the bounds of single questions: the
-    same is found out then, with as many operations, in every such plan."""
-
-    def __init__(self, plan: PlanOperations) -> None:
-        self._plan, self._before = plan, plan.all_left
-
-    @classmethod
-    def now(cls) -> Untroubled | None:
-        """The plan that is made now; None where it is not so, or in a question already."""
-        plan = _plan
-        if plan is None or isl.DEFAULT_CONTEXT.get_max_operations() or plan.until < inf:
-            return None
-        return cls(plan) if _of_one_question() == OPERATIONS else None
-
-    def is_without(self, operations: int) -> bool:
-        """Whether it is so where so many have been taken, too."""
-        return self._plan.left - operations - OPERATIONS > self._plan.kept_back
-
-    def since(self) -> int | None:
-        """The operations taken since; None where something has bounded what was asked."""
-        left, *others = self._plan.all_left
-        is_alike = others == list(self._before[1:]) and self.is_without(0)
-        return self._before[0] - left if is_alike else None
-
-
 def operations_to_wait_for(submissions: int) -> int:
     """The operations of so many submissions where a program waits for their plan, with the seconds
     that it may wait (``planning_seconds``): in proportion, where these are more than usual."""
@@ -203,6 +177,11 @@ def operations_to_wait_for(submissions: int) -> int:
 
 _plan: PlanOperations | None = None
 """Of the list that is being analysed now; isl's context, too, serves one at a time."""
+
+
+def plan_now() -> PlanOperations | None:
+    """What is left to the plan that is made now."""
+    return _plan
 
 
 @contextmanager
@@ -282,71 +261,20 @@ def answered(question: Callable[[], T], questions: int = 1) -> T:
     """What ``question``, which asks isl about that many ``questions``, returns.  TooManyOperations
     where it takes too many; PlanTooHard where the plan has none left.  Inside it others may be
     answered, with operations of their own."""
-    most = questions * _of_one_question()
+    most = questions * of_one_question()
     try:
         with limited_operations(most):
             return question()
     except LimitReached as error:
-        raise _lost(most) from error
+        raise lost(most) from error
 
 
-def answered_once(
-    kept: KeptBlocks[T], of: isl.Set | isl.Map, about: Hashable, question: Callable[[], T]
-) -> T:
-    """As ``answered``, of ``of`` and what else it is ``about``; ``kept`` from plan to plan."""
-    most = _of_one_question()
-    try:
-        return kept.find(most, of, about, question)
-    except LimitReached as error:
-        raise _lost(most) from error
-
-
-def _lost(most: int) -> TooManyOperations:
-    """A question has taken ``most`` operations in vain."""
+def lost(most: int) -> TooManyOperations:
+    """A question has taken ``most`` operations in vain; what it raises."""
     if _plan is not None:
         _plan.left_to_lose -= most
         _plan.left_at_ease -= most
     return TooManyOperations(TOO_HARD)
-
-
-class KeptBlocks(Generic[T]):
-    """What blocks with bounded operations have found of sets, for all plans of a process.  What is
-    taken over counts as many operations as it took: what is known of a list depends on no other."""
-
-    MOST = 1024
-    """Blocks that are kept; beyond that all are forgotten."""
-
-    def __init__(self) -> None:
-        self._known: dict[Hashable, list[tuple[Any, T | None, int]]] = {}
-
-    def find(self, most: int, of: isl.Set | isl.Map, about: Hashable, find: Callable[[], T]) -> T:
-        """What ``find`` returns within ``most`` operations, for equal sets, or equal relations,
-        and what else it is ``about``; LimitReached where it takes more."""
-        plan = _plan
-        if plan is None or plan.until < inf or plan.left - plan.kept_back <= 2 * most:
-            with limited_operations(most):
-                return find()
-        if isl.DEFAULT_CONTEXT.get_max_operations():
-            with limited_operations(most):
-                pass  # what a question around it has taken until now counts by itself
-        alike = self._known.setdefault((hash(of), about, most), [])
-        for known, value, operations in alike:
-            if known.plain_is_equal(of):
-                plan.spend(operations)
-                if value is None:
-                    raise LimitReached(TOO_HARD)
-                return value
-        before, found = plan.left, None
-        try:
-            with limited_operations(most):
-                found = find()
-        except LimitReached:
-            alike.append((of, None, before - plan.left))
-            raise
-        if len(self._known) > self.MOST:
-            self._known.clear()
-        alike.append((of, found, before - plan.left))
-        return found
 
 
 def found_within(operations: int, find: Callable[[], T]) -> T | None:
@@ -359,7 +287,7 @@ def found_within(operations: int, find: Callable[[], T]) -> T | None:
         return None
 
 
-def _of_one_question() -> int:
+def of_one_question() -> int:
     """The operations that a question may take: fewer where many have taken theirs in vain, since
     those that follow are mostly like them."""
     if _plan is None or _plan.may_lose != PLAN_LOST:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from fusionq.analysis.access import read_accesses
-from fusionq.analysis.isl_operations import Untroubled, count_operations
+from fusionq.analysis.isl_operations import count_operations
+from fusionq.analysis.kept_blocks import Untroubled
 from fusionq.analysis.kernel_accesses import KernelAccesses, KernelShape
 from fusionq.analysis.symbols import Symbols
 from fusionq.base.frozen import dataclass

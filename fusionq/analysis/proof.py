@@ -9,17 +9,16 @@ import islpy as isl
 
 from fusionq.analysis import isl_operations
 from fusionq.analysis.isl_operations import (
-    KeptBlocks,
     LimitReached,
     PlanTooHard,
     TooManyOperations,
-    answered_once,
     count_operations,
     found_within,
     limited_operations,
     lose_for_others,
     most_for_others,
 )
+from fusionq.analysis.kept_blocks import KeptBlocks
 from fusionq.analysis.scalar_cells import cell_of, cell_outside
 from fusionq.analysis.symbols import Symbols
 
@@ -75,7 +74,7 @@ class Proofs:
         too hard to say for which sizes and scalars, for which sizes with today's scalars.  In
         ``relation`` those ``scalars`` are today's."""
         about = type(relation), self.symbols.today
-        nonempty, here = answered_once(_NONEMPTY, relation, about, lambda: self._nonempty(relation))
+        nonempty, here = _NONEMPTY.answered(relation, about, lambda: self._nonempty(relation))
         if nonempty is None:
             return True
         if here:
@@ -228,7 +227,7 @@ class Proofs:
     def _answered_conditions(self, values: isl.Set, inside: bool) -> list[tuple[isl.Set, bool]]:
         """``_conditions`` of a question; TooManyOperations where it takes too many."""
         about = inside, self.symbols.alike
-        return answered_once(_CONDITIONS, values, about, lambda: self._conditions(values, inside))
+        return _CONDITIONS.answered(values, about, lambda: self._conditions(values, inside))
 
     def _conditions(self, values: isl.Set, inside: bool) -> list[tuple[isl.Set, bool]]:
         """That values lie inside ``values``, or outside; right only if isl took no more operations

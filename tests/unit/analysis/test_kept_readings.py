@@ -12,13 +12,12 @@ import fusionq as fq
 from fusionq.analysis import isl_operations, kept_readings
 from fusionq.analysis.isl_operations import (
     OPERATIONS,
-    KeptBlocks,
     PlanOperations,
     TooManyOperations,
     answered,
-    answered_once,
     plan_operations,
 )
+from fusionq.analysis.kept_blocks import KeptBlocks
 from fusionq.analysis.kernel_accesses import KernelAccesses
 from fusionq.analysis.list_analysis import KernelsRead, analyse
 from fusionq.analysis.submission import Submission
@@ -179,7 +178,7 @@ def test_what_took_too_much_is_not_tried_again() -> None:
         with plan_operations() as plan:
             before = plan.left
             with pytest.raises(TooManyOperations):
-                answered_once(kept, values, "it", find)
+                kept.answered(values, "it", find)
             taken.append((before - plan.left, plan.may_lose - plan.left_to_lose))
     assert find.calls == 1 and taken[0] == taken[1] and taken[0][1] == OPERATIONS
 
