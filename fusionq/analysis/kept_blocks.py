@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from math import inf
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import islpy as isl
 
@@ -56,7 +56,8 @@ class KeptBlocks(Generic[T]):
     """Blocks that are kept; beyond that all are forgotten."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, list[tuple[isl.Set | isl.Map, T | None, int]]] = {}
+        self._known: dict[Hashable, list[tuple[Any, T | None, int]]] = {}
+        """Sets, or relations, that are alike, what was found of them, and how much that took."""
 
     def find(self, most: int, of: isl.Set | isl.Map, about: Hashable, find: Callable[[], T]) -> T:
         """What ``find`` returns within ``most`` operations, for equal sets, or equal relations,
@@ -68,7 +69,7 @@ class KeptBlocks(Generic[T]):
         if isl.DEFAULT_CONTEXT.get_max_operations():
             with limited_operations(most):
                 pass  # what a question around it has taken until now counts by itself
-        alike = self._known.setdefault((hash(of), about, most), [])
+        alike = self._known.setdefault((type(of), hash(of), about, most), [])
         for known, value, operations in alike:
             if known.plain_is_equal(of):
                 plan.spend(operations)

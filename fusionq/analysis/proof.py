@@ -73,8 +73,8 @@ class Proofs:
         """As ``is_empty``; TooManyOperations where it takes too many.  Where it is empty, but it is
         too hard to say for which sizes and scalars, for which sizes with today's scalars.  In
         ``relation`` those ``scalars`` are today's."""
-        about = type(relation), self.symbols.today
-        nonempty, here = _NONEMPTY.answered(relation, about, lambda: self._nonempty(relation))
+        today = self.symbols.today
+        nonempty, here = _NONEMPTY.answered(relation, today, lambda: self._nonempty(relation))
         if nonempty is None:
             return True
         if here:
