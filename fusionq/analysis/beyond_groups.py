@@ -9,7 +9,6 @@ distances, clamped or not, exchange nothing, or something with the next work-gro
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -18,7 +17,6 @@ from fusionq.analysis.item_space import global_range, local_range
 from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.base.identity_cache import cached_by_identity
 from fusionq.ir.nodes import (
-    Assign,
     Atomic,
     Binary,
     Call,
@@ -34,8 +32,8 @@ from fusionq.ir.nodes import (
     Store,
     While,
 )
+from fusionq.ir.single_values import single_values
 from fusionq.ir.walk import (
-    assigned_variable,
     expressions,
     statements,
     subexpressions,
@@ -104,14 +102,10 @@ def _stored(kernel: Kernel) -> frozenset[str]:
 
 @cached_by_identity
 def _distant(kernel: Kernel) -> Mapping[str, frozenset[int] | None]:
-    """For each array the dimensions in which work-items may access what is not their own, and what
-    is at a constant distance; None where they access what is elsewhere."""
+    """For each array the dimensions in which work-items may access what others do, too: at a
+    constant distance, or the same; None where they access what is elsewhere."""
     every = list(statements(kernel.body))
-    times = Counter(map(assigned_variable, every))
-    values: dict[str, Expr] = {}
-    for stmt in every:
-        if isinstance(stmt, Assign) and times[stmt.name] == 1:
-            values[stmt.name] = with_values(stmt.value, values)
+    values = single_values(kernel.body)
     found: dict[str, frozenset[int] | None] = {p.name: frozenset() for p in kernel.params}
     asked = [s.cond for s in every if isinstance(s, If | While)]
     asked += [e.cond for e in expressions(kernel.body) if isinstance(e, Select)]
@@ -120,9 +114,11 @@ def _distant(kernel: Kernel) -> Mapping[str, frozenset[int] | None]:
     accesses += [e for e in expressions(kernel.body) if isinstance(e, Load)]
     for access in accesses:
         known = found.get(access.array)
-        for index in access.indices:
-            dims = None if divides else _dims_of(with_values(index, values))
-            known = None if known is None or dims is None else known | dims
+        indices = [with_values(index, values) for index in access.indices]
+        own = {e.dim for i in indices for e in subexpressions(i) if isinstance(e, ItemQuery)}
+        shared = frozenset(range(kernel.ndim)) - own
+        for dims in (shared, *map(_dims_of, indices)):
+            known = None if known is None or dims is None or divides else known | dims
         found[access.array] = known
     return found
 

@@ -13,10 +13,11 @@ Sums of int64 wrap, so that their terms may be taken in any order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from fusionq.codegen.scoping import Body
+from fusionq.ir.index_sums import index_terms, with_term
 from fusionq.ir.nodes import (
     Assign,
     Atomic,
@@ -30,7 +31,6 @@ from fusionq.ir.nodes import (
     Param,
     Stmt,
     Store,
-    Unary,
     Var,
 )
 from fusionq.ir.types import INT64
@@ -102,26 +102,22 @@ class _Falling:
         return e
 
     def _sum(self, e: Binary) -> Expr:
-        terms = list(_terms(e, 1))
-        factors: dict[Expr, int] = {}
-        for term, factor in terms:
-            factors[term] = factors.get(term, 0) + factor
-        falls = any(factor == -1 and self._varies(term) for term, factor in factors.items())
-        constant = sum(int(t.value) * factor for t, factor in terms if isinstance(t, Const))
-        if not falls or not constant:
+        terms, constant = index_terms(e)
+        falls = any(factor == -1 and self._varies(term) for term, factor in terms)
+        if not falls or constant in (0, -(1 << 63)):
             return e
         first: Expr | None = None
         for term, factor in terms:
-            if not isinstance(term, Const) and _is_argument(term):
-                first = _added(first, term, factor)
+            if _is_argument(term):
+                first = with_term(first, term, factor)
         total: Expr = Const(INT64, constant)
         if first is not None:
             total = Const(INT64, abs(constant))
             total = Binary(INT64, "add" if constant > 0 else "sub", first, total)
         total = Call(INT64, "hidden", (total,))
         for term, factor in terms:
-            if not isinstance(term, Const) and not _is_argument(term):
-                total = _added(total, term, factor)
+            if not _is_argument(term):
+                total = with_term(total, term, factor)
         return total
 
     def _varies(self, term: Expr) -> bool:
@@ -131,28 +127,6 @@ class _Falling:
         return not is_uniform(term, self._uniform, self._row)
 
 
-def _added(total: Expr | None, term: Expr, factor: int) -> Expr:
-    if total is None:
-        return term if factor == 1 else Binary(INT64, "mul", Const(INT64, factor), term)
-    if abs(factor) != 1:
-        term, factor = Binary(INT64, "mul", Const(INT64, factor), term), 1
-    return Binary(INT64, "add" if factor == 1 else "sub", total, term)
-
-
 def _is_argument(term: Expr) -> bool:
     """Whether ``term`` is the same for all work-items of a launch."""
     return all(isinstance(e, Const | Extent | Param | Binary) for e in subexpressions(term))
-
-
-def _terms(e: Expr, factor: int) -> Iterator[tuple[Expr, int]]:
-    """The terms of a sum of int64, each with its factor."""
-    match e:
-        case Binary(_, "add" | "sub" as op, lhs, rhs):
-            yield from _terms(lhs, factor)
-            yield from _terms(rhs, factor if op == "add" else -factor)
-        case Binary(_, "mul", Const(_, value), other) | Binary(_, "mul", other, Const(_, value)):
-            yield from _terms(other, factor * int(value))
-        case Unary(_, "neg" | "pos" as op, operand):
-            yield from _terms(operand, -factor if op == "neg" else factor)
-        case _:
-            yield e, factor

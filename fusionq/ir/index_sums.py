@@ -24,7 +24,7 @@ def index_sum(expr: Expr) -> Expr:
     terms, constant = index_terms(expr)
     total: Expr | None = None
     for term, factor in terms:
-        total = _added(total, term, factor)
+        total = with_term(total, term, factor)
     if total is None:
         return Const(INT64, constant)
     if constant < 0 and constant != -(1 << 63):
@@ -47,7 +47,8 @@ def index_terms(expr: Expr) -> tuple[tuple[tuple[Expr, int], ...], int]:
     return tuple((term, kept[term]) for term in order), _wrapped(constant)
 
 
-def _added(total: Expr | None, term: Expr, factor: int) -> Expr:
+def with_term(total: Expr | None, term: Expr, factor: int) -> Expr:
+    """The sum of ``total``, if there is one, and the product of a ``term`` and its ``factor``."""
     if total is not None and factor == -1:
         return Binary(INT64, "sub", total, term)
     if factor != 1:

@@ -9,12 +9,10 @@ Memory and ids, but for guards of edges, have no say in how often loops go round
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from fusionq.base.identity_cache import cached_by_identity
 from fusionq.ir.nodes import (
-    Assign,
     Compare,
     Expr,
     For,
@@ -28,6 +26,7 @@ from fusionq.ir.nodes import (
     Var,
     While,
 )
+from fusionq.ir.single_values import single_values
 from fusionq.ir.walk import (
     assigned_variable,
     expressions,
@@ -48,7 +47,7 @@ def is_even(body: Persistent) -> bool:
     """Whether all parts of each stage go through their loops equally often, as memory and ids have
     no say in that, and no condition on ids moves from stage to stage."""
     for number, code in enumerate(body.codes):
-        values = _values(code.kernel.body)
+        values = single_values(code.kernel.body)
         arguments = [stage.arguments for stage in body.stages if stage.code == number]
         if not _Loops(code.kernel.body, values).are_even or _moving(code, values, arguments):
             return False
@@ -108,17 +107,6 @@ class _Loops:
 
 def _is_place(expr: Expr) -> bool:
     return any(isinstance(e, ItemQuery) and e.query in _PLACES for e in subexpressions(expr))
-
-
-def _values(body: Sequence[Stmt]) -> dict[str, Expr]:
-    """Of the variables that are assigned once."""
-    every = list(statements(body))
-    times = Counter(map(assigned_variable, every))
-    values: dict[str, Expr] = {}
-    for stmt in every:
-        if isinstance(stmt, Assign) and times[stmt.name] == 1:
-            values[stmt.name] = with_values(stmt.value, values)
-    return values
 
 
 def _moving(

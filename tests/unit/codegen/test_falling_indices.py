@@ -32,7 +32,7 @@ def rewritten(*lines: str, plane: bool = False) -> str:
         ("out[i] = a[a.shape[0] + m * 2 - 3 - i]", "hidden(a.shape[0] + 2 * m - 3) - i"),
         ("j = n - 1 - i; out[j] = a[i]", "j = hidden(n - 1) - i"),
         ("for k in range(4): out[i] += a[n - 1 - i - k]", "hidden(n - 1) - i - k"),
-        ("out[i] = a[(7 - i) * 2 + i]", "a[hidden(14) + -2 * i + i]"),
+        ("out[i] = a[(7 - i) * 2 + i]", "a[hidden(14) - i]"),
     ],
 )
 def test_what_becomes_of_them(line: str, expected: str) -> None:

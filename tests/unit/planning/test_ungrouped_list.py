@@ -114,6 +114,29 @@ def test_work_groups_in_which_submissions_exchange_elements_stay() -> None:
     assert [made.range for made in ungrouped_list(apart, CPU)] == [Range(512)] * 2
 
 
+@fq.kernel
+def firsts(item: fq.NdItem, a, b):
+    if item.get_global_id(1) == 0:
+        b[item.get_global_id(0)] = a[item.get_global_id(0), 0]
+
+
+@fq.kernel
+def differences(item: fq.NdItem, a, b, c):
+    i, j = item.get_global_id(0), item.get_global_id(1)
+    c[i, j] = a[i, j] - b[i]
+
+
+def test_work_groups_that_are_rows_stay_where_rows_share_elements() -> None:
+    plane, b, c = np.zeros((8, 64), np.float32), np.zeros(8, np.float32), np.zeros((8, 64))
+
+    def listed(size: int):
+        items = NdRange((8, 64), (1, size))
+        return submissions((firsts, items, plane, b), (differences, items, plane, b, c))
+
+    assert ungrouped_list(listed(64), CPU) == tuple(listed(64))
+    assert [made.range for made in ungrouped_list(listed(32), CPU)] == [Range(8, 64)] * 2
+
+
 def test_what_neighbours_exchange_leaves_work_groups() -> None:
     b, c = A.copy(), A.copy()
 
