@@ -104,8 +104,7 @@ def _launches(
             plans.append(launch)
             continue
         for k in run:
-            stage = layout.stages[k]
-            fused = yield from in_steps(partial(kernels.fused, stage, layout.moved[k]))
-            plans.append(kernels.plan(stage, fused))
+            launched = partial(kernels.launched, layout.stages[k], layout.moved[k])
+            plans.append(kernels.plan(*(yield from in_steps(launched))))
             yield "passes"
     return tuple(plans)

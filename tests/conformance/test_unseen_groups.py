@@ -87,3 +87,36 @@ def test_beside_groups_that_do_something_together(queue, strategy: fq.Strategy) 
     expected = values * 2 + values[np.maximum(values - 1, 0)] + 4
     np.testing.assert_array_equal(out.numpy(), expected.reshape(4, 64).sum(1))
     np.testing.assert_array_equal(count.numpy(), [(expected > 50).sum(), 0])
+
+
+def test_the_report_names_the_users_size(queue: fq.FusionQueue) -> None:
+    a, b = fq.Buffer(np.ones((64, 4), np.int32)), fq.Buffer(np.zeros((64, 4), np.int32))
+    with fq.fusion(queue, strategy="fused") as f:
+        for size in ((8, 4), (16, 2)):
+            queue.submit(planes, fq.NdRange((64, 4), size), a, b)
+    assert [stage.work_group for stage in f.report.stages] == [(8, 4), (16, 2)]
+    assert not any(stage.work_group_chosen for stage in f.report.stages)
+
+
+@fq.kernel
+def doubled(item: fq.NdItem, a, b):
+    i, j = item.get_global_id(0), item.get_global_id(1)
+    b[i, j] = a[i, j] * 2
+
+
+@pytest.mark.parametrize("strategy", ["unfused", "fused", "overlap"])
+@pytest.mark.parametrize("shape, size", [((10, 6), (5, 3)), ((3, 250), (1, 50)), ((7, 1), (7, 1))])
+def test_nothing_is_done_beyond_the_range(
+    queue: fq.FusionQueue, strategy: fq.Strategy, shape: tuple[int, int], size: tuple[int, int]
+) -> None:
+    rows, columns = shape
+    values = np.arange(12 * 300, dtype=np.int32).reshape(12, 300)
+    whole = [fq.Buffer(values), fq.Buffer(values * 0 - 1), fq.Buffer(values * 0 - 1)]
+    a, b, c = (buffer[:rows, :columns] for buffer in whole)
+    with fq.fusion(queue, strategy=strategy):
+        queue.submit(doubled, fq.NdRange(shape, size), a, b)
+        queue.submit(doubled, fq.NdRange(shape, size), b, c)
+    for buffer, factor in zip(whole[1:], (2, 4), strict=True):
+        expected = np.full_like(values, -1)
+        expected[:rows, :columns] = values[:rows, :columns] * factor
+        np.testing.assert_array_equal(buffer.numpy(), expected)
