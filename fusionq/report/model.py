@@ -99,8 +99,9 @@ class ReportedStage:
 
     ``boundary`` says why the stage did not join the one before it; None for the first.
     ``work_group`` is the size in each dimension where the launch depends on it, or the user fixed
-    it; where it shows in nothing, launches on CPUs are those of ranges all the same, also in profiles.  ``barriers``
-    counts the work-group barriers in the kernel, the kernels' own and ``inserted``.
+    it; where it shows in nothing, launches on CPUs are those of ranges all the same, also in
+    profiles.  ``barriers`` counts the work-group barriers in the kernel, the kernels' own and
+    ``inserted``.
     ``work_group_chosen``: by fusionq, where no submission fixed it.  ``tiled``: of a persistent
     kernel, the stages inside it.  ``side_by_side``: the submissions of each part, where parts of
     the launch's work-groups do them.  On CPUs ``loop_bounds`` are the
