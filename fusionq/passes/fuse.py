@@ -120,7 +120,7 @@ class _Fuser:
         self.owners: dict[tuple[int, ...], int] = {}
         """For each global range the first submission that has it."""
         self.divided: set[tuple[int, ...]] = set()
-        """The global ranges that are divided into the user's work-groups."""
+        """The global ranges that the user has divided into work-groups."""
         for s in self.members:
             for k, argument in enumerate(submissions[s].arguments):
                 if isinstance(argument, ArrayArgument):
@@ -128,7 +128,7 @@ class _Fuser:
                     self.views_of.setdefault(lies.group, set()).add(lies.view)
             extents = tuple(global_range(submissions[s]))
             self.owners.setdefault(extents, s)
-            if self.space.local_range is not None and local_range(submissions[s]) is not None:
+            if local_range(submissions[s]) is not None:
                 self.divided.add(extents)
 
     def run(self) -> FusedKernel:

@@ -92,11 +92,8 @@ def launches_of(
     for numbers in launches_of_stages(layout.stages):
         made = []
         for number in numbers:
-            stage, moved = layout.stages[number], layout.moved[number]
-            if len(numbers) == 1:
-                stage, fused = yield from in_steps(partial(kernels.launched, stage, moved))
-            else:
-                fused = yield from in_steps(partial(kernels.fused, stage, moved))
+            stage = layout.stages[number]
+            fused = yield from in_steps(partial(kernels.fused, stage, layout.moved[number]))
             made.append((stage, fused))
         plans.append(kernels.plan(*made[0]) if len(made) == 1 else kernels.side_by_side(made))
         slow = None if builds is None else builds.exceeded_with(plans[-1].kernel)

@@ -289,7 +289,7 @@ class _Way:
                 if isinstance(plan, str):
                     return plan
             else:
-                plan = kernels.plan(*kernels.launched(stage, moved))
+                plan = kernels.plan(stage, kernels.fused(stage, moved))
                 yield "passes"
             plans.append(plan)
         users = ways.rows.users_list(self.renamed.numbers, origin, self.renamed.ranges)

@@ -104,7 +104,8 @@ def _launches(
             plans.append(launch)
             continue
         for k in run:
-            launched = partial(kernels.launched, layout.stages[k], layout.moved[k])
-            plans.append(kernels.plan(*(yield from in_steps(launched))))
+            stage = layout.stages[k]
+            fused = yield from in_steps(partial(kernels.fused, stage, layout.moved[k]))
+            plans.append(kernels.plan(stage, fused))
             yield "passes"
     return tuple(plans)

@@ -186,8 +186,6 @@ class StagePlan:
     orders: tuple[tuple[int, ...], ...] = ()
     """The same of the range of each submission, where the range is that of all and these differ;
     ``order`` is empty then."""
-    unseen_range: tuple[int, ...] | None = None
-    """The user's work-groups, where these show in nothing, so that the launch has none of them."""
     items_at_once: tuple[int, ...] = ()
     """How many neighbours in each dimension a launched work-item does; empty: one."""
     vectors_at_once: int = 1

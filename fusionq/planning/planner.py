@@ -58,7 +58,6 @@ from fusionq.planning.specialise import (
 from fusionq.planning.stage_kernels import StageKernels
 from fusionq.planning.stages import Stage
 from fusionq.planning.turns_list import TurnsList, turns_list
-from fusionq.planning.unseen_groups import with_global_ids
 from fusionq.planning.widened_list import widened_list
 
 MOST_COMPARED = 64
@@ -128,7 +127,7 @@ class Planning:
         self._measuring = None if measured is None else _Measuring(measured)
         self.dependences: list[tuple[PairScope, ...]] = []
         """Of the first submissions, as far as they have been compared."""
-        widened = widened_list(with_global_ids(submissions, target), target)
+        widened = widened_list(submissions, target)
         interchanged = interchanged_list(widened.submissions, target)
         validities = [plan.validity for plan in known]
         operations = operations_to_wait_for(len(submissions)) if is_waited_for else None

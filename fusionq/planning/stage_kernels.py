@@ -36,7 +36,6 @@ from fusionq.planning.small_sizes import demand_small_divisors, demand_small_siz
 from fusionq.planning.split_launches import SplitLaunches
 from fusionq.planning.stages import Stage, barriers_of
 from fusionq.planning.streamed_launches import StreamedLaunches
-from fusionq.planning.unseen_groups import shows_no_groups
 
 KERNEL_MADE = 2_500
 """Operations as which a submission counts that becomes a part of a kernel."""
@@ -153,16 +152,6 @@ class StageKernels:
         sources = {name: of_members(source, members) for name, source in fused.sources.items()}
         return FusedKernel(fused.kernel, sources, fused.views)
 
-    def launched(self, stage: Stage, moved: Sequence[Moved]) -> tuple[Stage, FusedKernel]:
-        """A stage that is a launch of its own, and its submissions as one kernel: without
-        work-groups of the user where these show in nothing."""
-        fused = self.fused(stage, moved)
-        groups = stage.space.local_range
-        if groups is None or not self._device.splits_rows or not shows_no_groups(fused.kernel):
-            return stage, fused
-        stage = replace(stage, space=replace(stage.space, local_range=None), unseen=groups)
-        return stage, self.fused(stage, moved)
-
     def _unwritten(self, members: Sequence[int]) -> frozenset[tuple[int, int]]:
         """The arrays that no submission writes, where code generation may ask for them: the place
         among the members, and the argument's."""
@@ -218,7 +207,6 @@ class StageKernels:
             local_range=stage.space.local_range,
             boundary=stage.boundary,
             absent=absent,
-            unseen_range=stage.unseen,
             guards=guards,
         )
 

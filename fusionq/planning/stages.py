@@ -51,15 +51,13 @@ WAITS = ("GROUP", "GLOBAL", "UNKNOWN")
 class Stage:
     """Neighbouring submissions in one index space; ``boundary`` says why they do not join the
     stage before.  ``crossing`` are the dependences between work-items of one group.  ``beside``:
-    whether it runs in one launch with the stage before, side by side.  ``unseen``: the user's
-    work-groups, where these show in nothing and the launch is that of a range."""
+    whether it runs in one launch with the stage before, side by side."""
 
     members: tuple[int, ...]
     space: ItemSpace
     boundary: str | None
     crossing: tuple[PairScope, ...] = field(default=())
     beside: bool = False
-    unseen: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,10 +98,8 @@ class ReportedStage:
     """Submissions that ran as one launch.
 
     ``boundary`` says why the stage did not join the one before it; None for the first.
-    ``work_group`` is the size in each dimension where the launch depends on it, or the user fixed
-    it; where it shows in nothing, launches on CPUs are those of ranges all the same, also in
-    profiles.  ``barriers`` counts the work-group barriers in the kernel, the kernels' own and
-    ``inserted``.
+    ``work_group`` is the size in each dimension where the launch depends on it; ``barriers``
+    counts the work-group barriers in the kernel, the kernels' own and ``inserted``.
     ``work_group_chosen``: by fusionq, where no submission fixed it.  ``tiled``: of a persistent
     kernel, the stages inside it.  ``side_by_side``: the submissions of each part, where parts of
     the launch's work-groups do them.  On CPUs ``loop_bounds`` are the
@@ -190,7 +188,7 @@ class ReportModel:
                 tuple(sorted(stage.submissions)),
                 tuple(self._submitted(index) for index in sorted(stage.submissions)),
                 stage.boundary,
-                stage.local_range or stage.unseen_range,
+                stage.local_range,
                 sum(isinstance(s, Barrier) for s in statements(stage.kernel.body)),
                 self._inserted(stage, by_consumer),
                 stage.local_range is not None and not self._fixes_groups(stage),

@@ -165,7 +165,6 @@ def counted(item: fq.Item, a: Array, c: Array) -> None:
 @fq.kernel
 def grouped(item: fq.NdItem, a: Array, c: Array) -> None:
     x, y = item.get_global_id(0), item.get_global_id(1)
-    fq.group_barrier(item.get_group())
     c[y, x] = a[y, x]
 
 

@@ -41,6 +41,7 @@ class DpexBackend(SyclBackend):
             splits_rows=False,
             jams_items=False,
             jams_rows=False,
+            group_lanes=0,
         )
         self.target = replace(self.target, device=device)
 

@@ -33,14 +33,14 @@ def copy_tile(item: fq.NdItem, a, out):
 def copy_below(item: fq.NdItem, a, limit, out):
     i = item.get_global_id(0)
     if i < limit:
-        out[i] = a[i] + min(item.get_local_id(0), 0)  # so that work-groups show
+        out[i] = a[i]
 
 
 @fq.kernel
 def copy_below_first(item: fq.NdItem, a, limit, out):
     i = item.get_global_id(0)
     if i < limit[0]:
-        out[i] = a[i] + min(item.get_local_id(0), 0)  # so that work-groups show
+        out[i] = a[i]
 
 
 @fq.kernel

@@ -1,4 +1,4 @@
-"""Kernels over work-groups of several sizes that do nothing together."""
+"""Kernels over work-groups of several sizes, which join where these are one."""
 
 from __future__ import annotations
 
