@@ -63,7 +63,7 @@ def kept_check(submission: Submission, target: Target) -> CheckedKernel | None:
         return None
 
     def checked() -> CheckedKernel:
-        found = decode(CheckedKernel, absolute(json.loads(contents), _functions((submission,))))
+        found = decode(CheckedKernel, absolute(json.loads(contents), functions_of((submission,))))
         for validity in found.passed:
             check_validity(validity, (submission,))
         scalars = sum(isinstance(a, ScalarArgument) for a in submission.arguments)
@@ -84,7 +84,7 @@ def keep_check(
     key = _structure("check", (submission,), FusionOptions(), target)
 
     def contents() -> bytes:
-        return json.dumps(relative(encode(checked), _functions((submission,)))).encode()
+        return json.dumps(relative(encode(checked), functions_of((submission,)))).encode()
 
     _write(key, "check", contents)
 
@@ -99,7 +99,7 @@ def kept_plans(
         return ()
 
     def plans() -> tuple[Plan, ...]:
-        data = absolute(unpacked(json.loads(contents)), _functions(submissions))
+        data = absolute(unpacked(json.loads(contents)), functions_of(submissions))
         if type(data) is not list:
             raise MalformedData("a list of plans is expected")
         found = tuple(plan_of(decode(KeptPlan, plan)) for plan in data)
@@ -120,7 +120,7 @@ def keep_plans(
 
     def contents() -> bytes:
         kept = [encode(kept_plan(plan)) for plan in plans[:MOST_VARIANTS]]
-        data = relative(kept, _functions(submissions))
+        data = relative(kept, functions_of(submissions))
         return json.dumps(packed(data)).encode()
 
     _write(_structure("plan", submissions, options, target), "plan", contents)
@@ -229,5 +229,6 @@ def _if_right(make: Callable[[], T]) -> T | None:
         return None
 
 
-def _functions(submissions: Sequence[Submission]) -> tuple[Place, ...]:
+def functions_of(submissions: Sequence[Submission]) -> tuple[Place, ...]:
+    """Where the functions stand that the kernels of ``submissions`` are made of."""
     return tuple(place for s in submissions if s.text is not None for place in s.text.places)

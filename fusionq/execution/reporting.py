@@ -82,9 +82,10 @@ _analysed_before: OrderedDict[Hashable, list[Plan]] = OrderedDict()
 
 def _analysed(submissions: tuple[Submission, ...], target: Target) -> Plan:
     """The plan of a list that runs unfused, for what its report tells of dependences."""
+    from fusionq.cache.entries import functions_of
     from fusionq.planning import planner
 
-    key = structure_key(submissions, UNFUSED), target
+    key = structure_key(submissions, UNFUSED), target, functions_of(submissions)
     plans = _analysed_before.setdefault(key, [])
     _analysed_before.move_to_end(key)
     if len(_analysed_before) > ANALYSED:
