@@ -164,7 +164,7 @@ class _Guarded:
             more = asked | frozenset(
                 name
                 for s in found
-                if _sets(s, asked) or any(_sets(inner, asked) for inner in statements((s,)))
+                if any(_sets(inner, asked) for inner in statements((s,)))
                 for name in _read((s,))
             )
             if more == asked:
