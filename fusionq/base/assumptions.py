@@ -148,13 +148,15 @@ ASSUMED: dict[str, Assumption] = {
         "enough for what its stages keep"
     ),
     "slot_bytes": Assumption(
-        4 << 10, 4 << 10, "a GPU only; a decode step on an H100, of four rows a slot: 4 and 8 KB "
-        "1.349 and 1.364 ms, before stages were fewer 1.571 and 1.548; of an earlier kernel 8, 12 "
-        "and 16 KB 1.64, 1.82 and 1.69"
+        8 << 10, 8 << 10, "a GPU only, half of it where a block has less than 128 KB; a decode step "
+        "on an H200, of four rows a slot: 4, 6, 8 and 16 KB 0.951, 0.965, 0.933 and 0.993 ms, by "
+        "copies of 16 bytes 4 and 8 KB 1.016 and 0.961; on an H100, when stages were more, 4 and 8 "
+        "KB 1.349 and 1.364"
     ),
     "streamed_bytes": Assumption(
         32 << 10, 32 << 10, "a GPU only; stages of row products by hand on an H100: 16, 32, 48, 64 "
-        "and 160 KB 1.049, 0.945, 0.977, 1.008 and 1.024 ms"
+        "and 160 KB 1.049, 0.945, 0.977, 1.008 and 1.024 ms; a decode step on an H200, by slots of "
+        "4 KB, 24, 32, 48, 56 and 64 KB 1.140, 0.951, 0.949, 0.948 and 0.953"
     ),
     "start_spin_limit": Assumption(
         1000, 20_000, "9 µs on a CPU (Zen 5), where a thread that sleeps begins after 50 to 200 µs "

@@ -3,6 +3,7 @@ multiprocessor, have the bits of the unfused run."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 
 import fusionq as fq
 from fusionq.base.errors import MegakernelStalled
+from fusionq.cache.plan_cache import PLANS
 from fusionq.codegen import queue_layout as q
+from fusionq.codegen.cuda import rings
 from fusionq.megakernel.launch import PersistentLaunch
 from tests.conformance.test_persistent import control_words, made
 from tests.unit.cuda.test_streams import product, weighed
@@ -18,6 +21,15 @@ from tests.unit.cuda.test_streams import product, weighed
 __all__ = ["made"]
 
 STAGES = 256
+
+
+@pytest.fixture(params=[rings.BULK_COPIES, "false"], ids=["bulk", "16 bytes"], autouse=True)
+def copies(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """How rings are filled: as the GPU can, and as GPUs before sm_90 do."""
+    monkeypatch.setattr(rings, "BULK_COPIES", request.param)
+    PLANS.clear()  # what was compiled the other way
+    yield
+    PLANS.clear()
 
 
 @fq.kernel

@@ -23,6 +23,10 @@ GROUP_FUNCTION_BYTES = 1024 * (4 + 8) + 256
 each thread, and what broadcasts take (``codegen.cuda.groups``)."""
 RESERVED_BYTES = GROUP_FUNCTION_BYTES + 256
 """The same with what the alignment of a kernel's local arrays takes."""
+MUCH_MEMORY = 128 << 10
+"""Bytes of a block's shared memory, from which rings have slots of the size that is assumed."""
+SMALL_SLOT = 4 << 10
+"""Bytes; with larger slots there would be no ring beside the tables of most lists."""
 
 
 class LaunchNames(Protocol):
@@ -110,6 +114,7 @@ class Device:
             vector_width=WARP,
             worker_cache_bytes=self.attribute("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"),
             cache_bytes=self.attribute("L2_CACHE_SIZE"),
+            slot_bytes=SMALL_SLOT if self.info.local_memory_bytes < MUCH_MEMORY else 0,
         )
 
     @functools.cached_property
@@ -131,7 +136,7 @@ class Device:
             has_fp64=True,
             host_memory=False,
             reads_ahead=True,
-            streams_rows=self.compute_capability >= (9, 0),
+            streams_rows=self.compute_capability >= (8, 0),
             groups_in_workers=True,
             chooses_persistent=False,
             float_groups="ordered",

@@ -1,11 +1,16 @@
-"""Rings of slots in a block's shared memory, which warps of their own fill by bulk copies.
+"""Rings of slots in a block's shared memory, which warps of their own fill by asynchronous copies.
 
 Each of the work-groups that a worker does side by side has a ring, and a warp that fills it.  A
 slot has two ``mbarrier``: the copies into it complete one phase of the first, the group's threads,
 once they have read it, one of the second.  One arrival for each warp, behind ``__syncwarp``, is no
 faster, and a race to compute-sanitizer.
 
-Source: PTX ISA 9, sections ``cp.async.bulk``, ``mbarrier`` and Asynchronous Operations.
+From sm_90 on one lane of a warp copies a part of a row by one bulk copy.  Before, all lanes copy 16
+bytes at a time and arrive when their own copies have come; what they decide by, they decide
+together, since a slot that some of them left would never be full.
+
+Source: PTX ISA 9, sections ``cp.async.bulk``, ``cp.async``, ``cp.async.mbarrier.arrive``,
+``mbarrier`` and Asynchronous Operations.
 """
 
 from __future__ import annotations
@@ -15,6 +20,9 @@ from string import Template
 from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.frozen import dataclass
 from fusionq.codegen.streamed_loops import TOGETHER
+
+BULK_COPIES = "__CUDA_ARCH__ >= 900"
+"""Where a lane copies a part of a row at once, as the preprocessor asks."""
 
 _RINGS = """\
 // A ring of $SLOTS slots: those of one of the work-groups that a worker does side by side.
@@ -38,12 +46,27 @@ static __device__ __forceinline__ volatile unsigned* fq_ring_held() {
     return held;
 }
 
-#if __CUDA_ARCH__ >= 900
-#define FQ_STREAMS true
+#define FQ_BULK_COPIES ($BULK)
+#if FQ_BULK_COPIES
+#define FQ_FILLS(lane) ((lane) % 32 == 0)
+#define FQ_ONE_OF(condition) (condition)
+#define FQ_ALL_OF(condition) (condition)
+#define FQ_FILLERS 1
+#else
+#define FQ_FILLS(lane) true
+#define FQ_ONE_OF(condition) __any_sync(~0u, condition)
+#define FQ_ALL_OF(condition) __all_sync(~0u, condition)
+#define FQ_FILLERS 32
+#endif
+
 static __device__ __forceinline__ bool fq_has_turned(unsigned barrier, unsigned turn) {
     unsigned done;
     asm volatile("{\\n\\t.reg .pred p;\\n\\t"
+#if FQ_BULK_COPIES
         "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;\\n\\t"
+#else
+        "mbarrier.test_wait.parity.shared.b64 p, [%1], %2;\\n\\t"
+#endif
         "selp.u32 %0, 1, 0, p;\\n\\t}" : "=r"(done) : "r"(barrier), "r"(turn) : "memory");
     return done != 0;
 }
@@ -51,11 +74,13 @@ static __device__ __forceinline__ bool fq_has_turned(unsigned barrier, unsigned 
 // Before the barrier of the block behind which rings are used.
 static __device__ __forceinline__ void fq_ring_begin(unsigned long long* barriers, int thread) {
     if (thread >= $BARRIERS) return;
-    const unsigned count = thread % ($SLOTS * 2) < $SLOTS ? 1 : $SIZE;
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
+    const unsigned count = thread % ($SLOTS * 2) < $SLOTS ? FQ_FILLERS : $SIZE;
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;"
         :: "r"(fq_shared_address(barriers + thread)), "r"(count) : "memory");
+#if FQ_BULK_COPIES
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
 }
 
 // The slot so many behind the next one, once it is full.
@@ -67,7 +92,7 @@ static __device__ __forceinline__ const unsigned char* fq_ring_full(fq_ring ring
 
 // The slot has been read by this thread.
 static __device__ __forceinline__ void fq_ring_free(fq_ring& ring) {
-    asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];"
+    asm volatile("{\\n\\t.reg .b64 state;\\n\\tmbarrier.arrive.shared.b64 state, [%0];\\n\\t}"
         :: "r"(ring.barriers + 8 * ($SLOTS + ring.at())) : "memory");
     ring.next();
 }
@@ -84,10 +109,12 @@ static __device__ __forceinline__ bool fq_ring_fill(
         behind.next();
         filled--;
     }
-    while (!fq_has_turned(ring.barriers + 8 * ($SLOTS + ring.at()), ring.turn() ^ 1))
-        if (*over) return false;
+    while (!FQ_ALL_OF(fq_has_turned(ring.barriers + 8 * ($SLOTS + ring.at()), ring.turn() ^ 1)))
+        if (FQ_ONE_OF(*over)) return false;
+#if FQ_BULK_COPIES
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
         :: "r"(ring.barriers + 8 * ring.at()), "r"(nbytes) : "memory");
+#endif
     filled++;
     return true;
 }
@@ -96,12 +123,28 @@ static __device__ __forceinline__ bool fq_ring_fill(
 static __device__ __forceinline__ void fq_ring_copy(
     const fq_ring& ring, int place, unsigned long long address, unsigned nbytes
 ) {
+    const unsigned to = fq_shared_address(ring.slots) + ring.at() * $BYTES + place;
     unsigned long long once;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(once));
+#if FQ_BULK_COPIES
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
         ".L2::cache_hint [%0], [%1], %2, [%3], %4;"
-        :: "r"(fq_shared_address(ring.slots) + ring.at() * $BYTES + place), "l"(address),
-           "r"(nbytes), "r"(ring.barriers + 8 * ring.at()), "l"(once) : "memory");
+        :: "r"(to), "l"(address), "r"(nbytes), "r"(ring.barriers + 8 * ring.at()), "l"(once)
+        : "memory");
+#else
+    for (unsigned at = threadIdx.x % 32 * 16; at < nbytes; at += 32 * 16)
+        asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;"
+            :: "r"(to + at), "l"(address + at), "l"(once) : "memory");
+#endif
+}
+
+// All parts of that slot have been asked for: the next one is next.
+static __device__ __forceinline__ void fq_ring_filled(fq_ring& ring) {
+#if !FQ_BULK_COPIES
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];"
+        :: "r"(ring.barriers + 8 * ring.at()) : "memory");
+#endif
+    ring.next();
 }
 
 // All that was asked for has come: shared memory may be given to others.
@@ -111,19 +154,6 @@ static __device__ __forceinline__ void fq_ring_end(fq_ring& behind, int filled) 
         behind.next();
     }
 }
-#else
-#define FQ_STREAMS false
-static __device__ void fq_ring_begin(unsigned long long*, int) {}
-static __device__ const unsigned char* fq_ring_full(fq_ring ring, int) { return ring.slots; }
-static __device__ void fq_ring_free(fq_ring&) {}
-static __device__ bool fq_ring_fill(
-    fq_ring&, fq_ring&, int&, unsigned, const volatile unsigned*
-) {
-    return false;
-}
-static __device__ void fq_ring_copy(const fq_ring&, int, unsigned long long, unsigned) {}
-static __device__ void fq_ring_end(fq_ring&, int) {}
-#endif
 """
 
 
@@ -160,6 +190,7 @@ class CudaRings:
     @property
     def functions(self) -> str:
         return Template(_RINGS).substitute(
+            BULK=BULK_COPIES,
             SLOTS=self.slots,
             BYTES=self.slot_bytes,
             SIZE=self.size,
@@ -195,11 +226,11 @@ class CudaRings:
     def filling(self, first: list[str], each: list[str]) -> list[str]:
         return [
             f"if (fq_lane >= {self.lanes}) {{",
-            "    if (FQ_STREAMS && fq_static && fq_lane % 32 == 0) {",
+            "    if (fq_static && FQ_FILLS(fq_lane)) {",
             "        fq_ring fq_behind = fq_slots;",
             "        int fq_filled = 0;",
             *(f"        {line}" for line in first),
-            "        for (; fq_next < fq_stop && !fq_ring_over[0]; fq_next++) {",
+            "        for (; fq_next < fq_stop && !FQ_ONE_OF(fq_ring_over[0]); fq_next++) {",
             *(f"            {line}" for line in each),
             "        }",
             "        fq_ring_end(fq_behind, fq_filled);",
@@ -210,7 +241,7 @@ class CudaRings:
 
     over = "fq_ring_over[0] = 1;"
     counting = "fq_ring_over[1] = 1;"
-    streams = "FQ_STREAMS && fq_ring_used"
+    streams = "fq_ring_used"
 
     @property
     def counted(self) -> str:
@@ -247,4 +278,4 @@ class CudaRings:
         return f"fq_ring_copy(fq_slots, {place}, {address}, {nbytes});"
 
     def filled(self) -> list[str]:
-        return ["fq_slots.next();"]
+        return ["fq_ring_filled(fq_slots);"]

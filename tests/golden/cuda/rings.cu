@@ -1,11 +1,11 @@
-// A ring of 10 slots: those of one of the work-groups that a worker does side by side.
+// A ring of 5 slots: those of one of the work-groups that a worker does side by side.
 struct fq_ring {
     unsigned char* slots;
     unsigned barriers;  // for each slot that it is full, then for each that it is free
     unsigned count;     // slots before the next one
 
-    __device__ __forceinline__ unsigned at() const { return count % 10; }
-    __device__ __forceinline__ unsigned turn() const { return count / 10 % 2; }
+    __device__ __forceinline__ unsigned at() const { return count % 5; }
+    __device__ __forceinline__ unsigned turn() const { return count / 5 % 2; }
     __device__ __forceinline__ void next() { count++; }
 };
 
@@ -19,56 +19,75 @@ static __device__ __forceinline__ volatile unsigned* fq_ring_held() {
     return held;
 }
 
-#if __CUDA_ARCH__ >= 900
-#define FQ_STREAMS true
+#define FQ_BULK_COPIES (__CUDA_ARCH__ >= 900)
+#if FQ_BULK_COPIES
+#define FQ_FILLS(lane) ((lane) % 32 == 0)
+#define FQ_ONE_OF(condition) (condition)
+#define FQ_ALL_OF(condition) (condition)
+#define FQ_FILLERS 1
+#else
+#define FQ_FILLS(lane) true
+#define FQ_ONE_OF(condition) __any_sync(~0u, condition)
+#define FQ_ALL_OF(condition) __all_sync(~0u, condition)
+#define FQ_FILLERS 32
+#endif
+
 static __device__ __forceinline__ bool fq_has_turned(unsigned barrier, unsigned turn) {
     unsigned done;
     asm volatile("{\n\t.reg .pred p;\n\t"
+#if FQ_BULK_COPIES
         "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;\n\t"
+#else
+        "mbarrier.test_wait.parity.shared.b64 p, [%1], %2;\n\t"
+#endif
         "selp.u32 %0, 1, 0, p;\n\t}" : "=r"(done) : "r"(barrier), "r"(turn) : "memory");
     return done != 0;
 }
 
 // Before the barrier of the block behind which rings are used.
 static __device__ __forceinline__ void fq_ring_begin(unsigned long long* barriers, int thread) {
-    if (thread >= 80) return;
-    const unsigned count = thread % (10 * 2) < 10 ? 1 : 128;
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
+    if (thread >= 40) return;
+    const unsigned count = thread % (5 * 2) < 5 ? FQ_FILLERS : 128;
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;"
         :: "r"(fq_shared_address(barriers + thread)), "r"(count) : "memory");
+#if FQ_BULK_COPIES
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
 }
 
 // The slot so many behind the next one, once it is full.
 static __device__ __forceinline__ const unsigned char* fq_ring_full(fq_ring ring, int behind) {
     ring.count += behind;
     while (!fq_has_turned(ring.barriers + 8 * ring.at(), ring.turn())) {}
-    return ring.slots + ring.at() * 4096;
+    return ring.slots + ring.at() * 8192;
 }
 
 // The slot has been read by this thread.
 static __device__ __forceinline__ void fq_ring_free(fq_ring& ring) {
-    asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];"
-        :: "r"(ring.barriers + 8 * (10 + ring.at())) : "memory");
+    asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.shared.b64 state, [%0];\n\t}"
+        :: "r"(ring.barriers + 8 * (5 + ring.at())) : "memory");
     ring.next();
 }
 
-// Gets the next slot for so many bytes: once it is free, all but 1 slots before it have been
+// Gets the next slot for so many bytes: once it is free, all but 0 slots before it have been
 // filled, and nobody wants what is stored to be seen by others soon.  False if the worker has
 // stopped.
 static __device__ __forceinline__ bool fq_ring_fill(
     fq_ring& ring, fq_ring& behind, int& filled, unsigned nbytes, const volatile unsigned* over
 ) {
     while (over[1] | fq_ring_held()[(threadIdx.x - 512) / 32]) {}
-    if (filled == 2) {
+    if (filled == 1) {
         while (!fq_has_turned(behind.barriers + 8 * behind.at(), behind.turn())) {}
         behind.next();
         filled--;
     }
-    while (!fq_has_turned(ring.barriers + 8 * (10 + ring.at()), ring.turn() ^ 1))
-        if (*over) return false;
+    while (!FQ_ALL_OF(fq_has_turned(ring.barriers + 8 * (5 + ring.at()), ring.turn() ^ 1)))
+        if (FQ_ONE_OF(*over)) return false;
+#if FQ_BULK_COPIES
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
         :: "r"(ring.barriers + 8 * ring.at()), "r"(nbytes) : "memory");
+#endif
     filled++;
     return true;
 }
@@ -77,12 +96,28 @@ static __device__ __forceinline__ bool fq_ring_fill(
 static __device__ __forceinline__ void fq_ring_copy(
     const fq_ring& ring, int place, unsigned long long address, unsigned nbytes
 ) {
+    const unsigned to = fq_shared_address(ring.slots) + ring.at() * 8192 + place;
     unsigned long long once;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(once));
+#if FQ_BULK_COPIES
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
         ".L2::cache_hint [%0], [%1], %2, [%3], %4;"
-        :: "r"(fq_shared_address(ring.slots) + ring.at() * 4096 + place), "l"(address),
-           "r"(nbytes), "r"(ring.barriers + 8 * ring.at()), "l"(once) : "memory");
+        :: "r"(to), "l"(address), "r"(nbytes), "r"(ring.barriers + 8 * ring.at()), "l"(once)
+        : "memory");
+#else
+    for (unsigned at = threadIdx.x % 32 * 16; at < nbytes; at += 32 * 16)
+        asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;"
+            :: "r"(to + at), "l"(address + at), "l"(once) : "memory");
+#endif
+}
+
+// All parts of that slot have been asked for: the next one is next.
+static __device__ __forceinline__ void fq_ring_filled(fq_ring& ring) {
+#if !FQ_BULK_COPIES
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];"
+        :: "r"(ring.barriers + 8 * ring.at()) : "memory");
+#endif
+    ring.next();
 }
 
 // All that was asked for has come: shared memory may be given to others.
@@ -92,19 +127,6 @@ static __device__ __forceinline__ void fq_ring_end(fq_ring& behind, int filled) 
         behind.next();
     }
 }
-#else
-#define FQ_STREAMS false
-static __device__ void fq_ring_begin(unsigned long long*, int) {}
-static __device__ const unsigned char* fq_ring_full(fq_ring ring, int) { return ring.slots; }
-static __device__ void fq_ring_free(fq_ring&) {}
-static __device__ bool fq_ring_fill(
-    fq_ring&, fq_ring&, int&, unsigned, const volatile unsigned*
-) {
-    return false;
-}
-static __device__ void fq_ring_copy(const fq_ring&, int, unsigned long long, unsigned) {}
-static __device__ void fq_ring_end(fq_ring&, int) {}
-#endif
 
 // Waits for the counters of the first ``count`` lanes, one after the other.
 static __device__ __noinline__ int fq_wait_one_by_one(
@@ -222,12 +244,12 @@ static __device__ void fq_fill_0(
             const unsigned long long fq_row_0 = a_address + 4 * ((2 * (long long)fq_id_0) * a_shape1 + 0);
             const unsigned long long fq_row_1 = a_address + 4 * ((2 * (long long)fq_id_0 + 1) * a_shape1 + 0);
             const long long fq_stop_at = a_shape1;
-            for (long long fq_chunk = 0; fq_chunk < fq_stop_at; fq_chunk += 512) {
-                const unsigned fq_length = (unsigned)min(fq_stop_at - fq_chunk, 512ll);
+            for (long long fq_chunk = 0; fq_chunk < fq_stop_at; fq_chunk += 1024) {
+                const unsigned fq_length = (unsigned)min(fq_stop_at - fq_chunk, 1024ll);
                 if (!fq_ring_fill(fq_slots, fq_behind, fq_filled, 8 * fq_length, fq_over)) return;
                 fq_ring_copy(fq_slots, 0, fq_row_0 + 4 * fq_chunk, 4 * fq_length);
-                fq_ring_copy(fq_slots, 2048, fq_row_1 + 4 * fq_chunk, 4 * fq_length);
-                fq_slots.next();
+                fq_ring_copy(fq_slots, 4096, fq_row_1 + 4 * fq_chunk, 4 * fq_length);
+                fq_ring_filled(fq_slots);
             }
         }
     }
@@ -256,45 +278,45 @@ for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_gr
     const long long fq_group_1 = fq_begin_1 + (unsigned)fq_group % (unsigned)fq_many_1;
     const long long fq_id_0 = fq_group_0 * 1 + fq_local_0;
     const long long fq_id_1 = fq_group_1 * 128 + fq_local_1;
-    float stream_ahead_4_0[8];
+    float stream_ahead_4_0[16];
     // product
     const long long row = 2 * (long long)(int)(long long)fq_id_0;
     float one = 0.0f;
     float other = 0.0f;
     if (stream_ready) {
-        for (int stream_chunk_4_2 = 0; stream_chunk_4_2 < (int)a_shape1 / 1024 * 1024; stream_chunk_4_2 += 1024) {
-            #pragma unroll 8
-            for (int ahead_turn_stream_ahead_4 = 0; ahead_turn_stream_ahead_4 < 8; ahead_turn_stream_ahead_4++) {
+        for (int stream_chunk_4_2 = 0; stream_chunk_4_2 < (int)a_shape1 / 2048 * 2048; stream_chunk_4_2 += 2048) {
+            #pragma unroll 16
+            for (int ahead_turn_stream_ahead_4 = 0; ahead_turn_stream_ahead_4 < 16; ahead_turn_stream_ahead_4++) {
                 stream_ahead_4_0[ahead_turn_stream_ahead_4] = x[stream_chunk_4_2 + ((int)(long long)fq_local_1 + ahead_turn_stream_ahead_4 * 128)];
             }
             for (int stream_slots_4 = stream_chunk_4_2; stream_slots_4 < stream_chunk_4_2 + 1; stream_slots_4++) {
                 const unsigned char* const fq_slot_0 = fq_ring_full(fq_slots, 0);
                 const unsigned char* const fq_slot_1 = fq_ring_full(fq_slots, 1);
                 const float* const streamed_4_0_0 = (const float*)(fq_slot_0 + 0);
-                const float* const streamed_4_1_0 = (const float*)(fq_slot_0 + 2048);
+                const float* const streamed_4_1_0 = (const float*)(fq_slot_0 + 4096);
                 const float* const streamed_4_0_1 = (const float*)(fq_slot_1 + 0);
-                const float* const streamed_4_1_1 = (const float*)(fq_slot_1 + 2048);
-                #pragma unroll 4
-                for (int ahead_turn_stream_4_2_0 = 0; ahead_turn_stream_4_2_0 < 4; ahead_turn_stream_4_2_0++) {
+                const float* const streamed_4_1_1 = (const float*)(fq_slot_1 + 4096);
+                #pragma unroll 8
+                for (int ahead_turn_stream_4_2_0 = 0; ahead_turn_stream_4_2_0 < 8; ahead_turn_stream_4_2_0++) {
                     one = one + streamed_4_0_0[(int)(long long)fq_local_1 + ahead_turn_stream_4_2_0 * 128] * stream_ahead_4_0[ahead_turn_stream_4_2_0 + 0];
                     other = other + streamed_4_1_0[(int)(long long)fq_local_1 + ahead_turn_stream_4_2_0 * 128] * stream_ahead_4_0[ahead_turn_stream_4_2_0 + 0];
                 }
-                #pragma unroll 4
-                for (int ahead_turn_stream_4_2_1 = 0; ahead_turn_stream_4_2_1 < 4; ahead_turn_stream_4_2_1++) {
-                    one = one + streamed_4_0_1[(int)(long long)fq_local_1 + ahead_turn_stream_4_2_1 * 128] * stream_ahead_4_0[ahead_turn_stream_4_2_1 + 4];
-                    other = other + streamed_4_1_1[(int)(long long)fq_local_1 + ahead_turn_stream_4_2_1 * 128] * stream_ahead_4_0[ahead_turn_stream_4_2_1 + 4];
+                #pragma unroll 8
+                for (int ahead_turn_stream_4_2_1 = 0; ahead_turn_stream_4_2_1 < 8; ahead_turn_stream_4_2_1++) {
+                    one = one + streamed_4_0_1[(int)(long long)fq_local_1 + ahead_turn_stream_4_2_1 * 128] * stream_ahead_4_0[ahead_turn_stream_4_2_1 + 8];
+                    other = other + streamed_4_1_1[(int)(long long)fq_local_1 + ahead_turn_stream_4_2_1 * 128] * stream_ahead_4_0[ahead_turn_stream_4_2_1 + 8];
                 }
                 fq_ring_free(fq_slots);
                 fq_ring_free(fq_slots);
             }
         }
-        for (int stream_chunk_4 = (int)a_shape1 / 1024 * 1024; stream_chunk_4 < (int)a_shape1; stream_chunk_4 += 512) {
+        for (int stream_chunk_4 = (int)a_shape1 / 2048 * 2048; stream_chunk_4 < (int)a_shape1; stream_chunk_4 += 1024) {
             const unsigned char* const fq_slot_0 = fq_ring_full(fq_slots, 0);
             const float* const streamed_4_0 = (const float*)(fq_slot_0 + 0);
-            const float* const streamed_4_1 = (const float*)(fq_slot_0 + 2048);
-            if (stream_chunk_4 + 512 <= (int)a_shape1) {
-                #pragma unroll 4
-                for (int ahead_turn_stream_4 = 0; ahead_turn_stream_4 < 4; ahead_turn_stream_4++) {
+            const float* const streamed_4_1 = (const float*)(fq_slot_0 + 4096);
+            if (stream_chunk_4 + 1024 <= (int)a_shape1) {
+                #pragma unroll 8
+                for (int ahead_turn_stream_4 = 0; ahead_turn_stream_4 < 8; ahead_turn_stream_4++) {
                     one = one + streamed_4_0[(int)(long long)fq_local_1 + ahead_turn_stream_4 * 128] * x[stream_chunk_4 + ((int)(long long)fq_local_1 + ahead_turn_stream_4 * 128)];
                     other = other + streamed_4_1[(int)(long long)fq_local_1 + ahead_turn_stream_4 * 128] * x[stream_chunk_4 + ((int)(long long)fq_local_1 + ahead_turn_stream_4 * 128)];
                 }
@@ -392,7 +414,7 @@ for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_gr
 }
 }
 
-    __shared__ unsigned long long fq_ring_barriers[80];
+    __shared__ unsigned long long fq_ring_barriers[40];
     __shared__ volatile unsigned fq_ring_over[2];  // and whether it counts a tile
     __shared__ bool fq_ring_used;
     if (fq_lane == 0) {
@@ -409,13 +431,13 @@ for (long long fq_group = fq_lane / 128; fq_group < fq_many_0 * fq_many_1; fq_gr
         ? fq_lane / 128 : (fq_lane - 512) / 32;
     fq_ring fq_slots = {
         fq_near_bytes + 47360 + fq_ring_number * 40960,
-        fq_shared_address(fq_ring_barriers + 20 * fq_ring_number), 0};
+        fq_shared_address(fq_ring_barriers + 10 * fq_ring_number), 0};
     if (fq_lane >= 512) {
-        if (FQ_STREAMS && fq_static && fq_lane % 32 == 0) {
+        if (fq_static && FQ_FILLS(fq_lane)) {
             fq_ring fq_behind = fq_slots;
             int fq_filled = 0;
             long long fq_following = fq_next < fq_stop ? fq_schedule[fq_assigned + fq_next] : 0;
-            for (; fq_next < fq_stop && !fq_ring_over[0]; fq_next++) {
+            for (; fq_next < fq_stop && !FQ_ONE_OF(fq_ring_over[0]); fq_next++) {
                 const long long fq_instruction = fq_following;
                 fq_following = fq_schedule[fq_assigned + min(fq_next + 1ll, fq_stop - 1ll)];
                 const int fq_stage = (int)(fq_instruction >> 40);

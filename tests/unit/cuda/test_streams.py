@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.backends.cuda.devices import MUCH_MEMORY, RESERVED_BYTES, SMALL_SLOT
 from fusionq.backends.cuda.program import cubin_of, generated
 from fusionq.backends.reference import ReferenceBackend
 from fusionq.base.code_limits import CODE_LIMITS
@@ -457,7 +458,7 @@ def test_nothing_of_an_instruction_lives_through_its_work() -> None:
 @pytest.mark.usefixtures("nvrtc")
 @pytest.mark.parametrize("made", [layers, layers_in_turn])
 def test_rings_compile(made: Callable[[], Kernel]) -> None:
-    """From sm_90 on; for older GPUs the same text reads rows where they lie."""
+    """By bulk copies from sm_90 on, 16 bytes at a time before; the text is the same."""
     kernel = made()
     source = generated(kernel, "strict", TARGET)
     assert source.worker is not None
@@ -504,7 +505,22 @@ def test_waits_that_are_not_listed_are_no_part_of_the_loop() -> None:
     assert "static __device__ int fq_wait_all(" in text
 
 
-def test_kernels_of_few_stages_and_older_devices_have_no_rings() -> None:
+def test_gpus_without_bulk_copies_have_rings_as_large_as_their_shared_memory() -> None:
+    """Those of an A100 and an RTX 3090, whose blocks have 163 and 99 KB."""
+    kernel = layers()
+    for architecture, units, kib in (("sm_80", 108, 163), ("sm_86", 82, 99)):
+        local = (kib << 10) - RESERVED_BYTES
+        device = replace(H100, compute_units=units, local_memory_bytes=local)
+        small = SMALL_SLOT if local < MUCH_MEMORY else TARGET.slot_bytes
+        target = replace(TARGET, device=device, slot_bytes=small)
+        source = generated(kernel, "strict", target)
+        assert source.worker is not None
+        cubin = cubin_of(kernel, source, "strict", architecture)
+        assert cubin.resources.shared_bytes + source.worker.shared_bytes <= kib << 10
+        assert cubin.resources.spill_stores <= 64
+
+
+def test_kernels_of_few_stages_and_other_devices_have_no_rings() -> None:
     """They have more workers, which hide latency by their number."""
     kernel = products()
     assert rings_of(body_of(kernel), TARGET) is None
@@ -546,7 +562,7 @@ def test_tiles_of_more_work_groups_than_32_bits_count_are_refused() -> None:
 
 def test_bytes_on_their_way_are_bounded() -> None:
     body = body_of(layers())
-    for nbytes, slots in ((1, 1), (32 << 10, 2), (64 << 10, 4), (1 << 30, None)):
+    for nbytes, slots in ((1, 1), (32 << 10, 1), (64 << 10, 2), (1 << 30, None)):
         rings = rings_of(body, replace(TARGET, streamed_bytes=nbytes))
         assert rings is not None
         assert rings.in_flight == (rings.slots if slots is None else slots)
