@@ -149,9 +149,9 @@ ASSUMED: dict[str, Assumption] = {
     ),
     "slot_bytes": Assumption(
         8 << 10, 8 << 10, "a GPU only, half of it where a block has less than 128 KB; a decode "
-        "step on an H200, of four rows a slot: 4, 6, 8 and 16 KB 0.951, 0.965, 0.933 and 0.993 ms, by "
-        "copies of 16 bytes 4 and 8 KB 1.016 and 0.961; on an H100, when stages were more, 4 and 8 "
-        "KB 1.349 and 1.364"
+        "step on an H200, of four rows a slot: 4, 6, 8 and 16 KB 0.951, 0.965, 0.933 and 0.993 "
+        "ms, by copies of 16 bytes 4 and 8 KB 1.016 and 0.961; on an H100, when stages were more, "
+        "4 and 8 KB 1.349 and 1.364"
     ),
     "streamed_bytes": Assumption(
         32 << 10, 32 << 10, "a GPU only; stages of row products by hand on an H100: 16, 32, 48, 64 "
