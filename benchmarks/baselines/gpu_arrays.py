@@ -1,10 +1,14 @@
-"""CuPy and PyTorch: a case's arithmetic of whole arrays, on the queue's stream and memory."""
+"""CuPy, PyTorch and JAX: a case's arithmetic of whole arrays, on the queue's memory and, but for
+JAX, on its stream."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
+
+import numpy as np
 
 from fusionq.benchmarks.baselines.cuda import on_gpu
 from fusionq.benchmarks.case import Unavailable, Workload
@@ -110,9 +114,38 @@ def _cupy(workload: Workload, wrap: Callable[[Any, Any], Any]) -> Prepared:
     return start, finish
 
 
+def jax_jit(workload: Workload) -> Prepared:
+    """``jax.jit``.  JAX has streams of its own, so each run is waited for on the host."""
+    expression = _expression(workload)
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # others have memory, too
+    try:
+        import jax
+    except ImportError as error:
+        raise Unavailable(f"JAX is not installed: {error}") from None
+    if jax.default_backend() != "gpu":
+        raise Unavailable("JAX sees no GPU")
+    workload.queue.wait()
+    arrays = _inputs(workload, jax.dlpack.from_dlpack)
+    function = jax.jit(lambda arrays: expression(jax.numpy, arrays))
+    found = SimpleNamespace(value=None)
+
+    def start() -> None:
+        found.value = function(arrays).block_until_ready()
+
+    def finish() -> None:
+        on_gpu(workload, workload.case.output).write(np.asarray(found.value))
+
+    try:
+        start()
+    except Exception as error:
+        raise Unavailable(f"{type(error).__name__}: {error}"[:300]) from None
+    return start, finish
+
+
 BASELINES: dict[str, Callable[[Workload], Prepared]] = {
     "CuPy": cupy_eager,
     "CuPy, fuse": cupy_fused,
     "PyTorch, eager": torch_eager,
     "torch.compile": torch_compiled,
+    "JAX, jit, each run waited for": jax_jit,
 }

@@ -1,4 +1,5 @@
-"""docs/internals.md and CONTRIBUTING.md speak of what there is: rooms, files and names."""
+"""docs/internals.md, its chapters and CONTRIBUTING.md speak of what there is: rooms, files and
+names."""
 
 from __future__ import annotations
 
@@ -23,8 +24,12 @@ SOURCES = (
 )
 INSTALLED_INSIDE = {"benchmarks", "kernels"}
 """Rooms that stand elsewhere in the repository."""
-PAGES = ("docs/internals.md", "CONTRIBUTING.md")
-NOT_OURS = {"ext_codeplay_kernel_fusion"}
+CHAPTERS = sorted(path.name for path in (ROOT / "docs" / "internals").glob("*.md"))
+PAGES = ("docs/internals.md", "CONTRIBUTING.md", *(f"docs/internals/{name}" for name in CHAPTERS))
+NOT_OURS = {
+    "ext_codeplay_kernel_fusion", "ptxas", "griddepcontrol.wait", "ld.global.cs", "mbarrier",
+    "cp.async", "cp.async.bulk", "cp.async.bulk.prefetch.L2",
+}  # fmt: skip
 """Names of others that the pages mention."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w+(\.[A-Za-z_]\w*)*")
