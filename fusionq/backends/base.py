@@ -29,6 +29,8 @@ class Abilities:
     """Whether another process can build for it and leave the device alone: ``Platform.builder``."""
     resizes: bool = False
     """Whether launches that it prepares are ``ResizableLaunch``."""
+    launches_lists: bool = False
+    """Whether the host launches all of a list for what one launch takes it: ``repeated``."""
     reaches_others: bool = True
     """Whether its kernels may reach memory of other domains, as ``adopt`` and the device say."""
     launches: bool = True

@@ -384,19 +384,22 @@ class AdaptiveList:
     # ---------------------------------------------------------------------- candidates
     def _make_next(self, pending: SubmissionList) -> None:
         """Have the next candidate made in the background, if nothing is compared now; last of all
-        the launches of each submission by itself, where those stay or are close."""
+        the launches of each submission by itself, where those stay or are close, but first of all
+        where such run without a plan and the host would launch all of them at once with one."""
         from fusionq.execution.bind_ahead import ArgumentsAhead  # few processes need these
         from fusionq.execution.candidate_plans import CandidatePlan
 
         record, trials = self._record, self._record.trials
         while record.making is None:
+            has_no_plan = not (record.requests.get("unfused") or record.plans.get("unfused"))
+            runs_without = has_no_plan and trials.present == "unfused"
             if trials.wanted is not None:
                 name = trials.wanted
+            elif runs_without and self._backend.abilities.launches_lists:
+                name = "unfused"
             elif trials.waits and trials.awaited:
                 name = trials.awaited[0]
-            elif trials.might_stay_unfused and not (
-                record.requests.get("unfused") or record.plans.get("unfused")
-            ):
+            elif has_no_plan and trials.might_stay_unfused:
                 name = "unfused"
             else:
                 return

@@ -52,6 +52,7 @@ class CudaBackend:
         keeps_programs=True,
         builds_apart=True,
         resizes=True,
+        launches_lists=True,
         reaches_others=False,
         # Multiprocessors have a cycle counter each, which do not agree.
         device_functions=frozenset(DEVICE_FUNCTIONS) - {"record_row", "cycle_counter"},

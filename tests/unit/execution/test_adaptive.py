@@ -69,6 +69,20 @@ def test_the_fastest_is_chosen_by_real_runs(background: Immediate, times: Times)
     assert "auto is left out: it is the same launches as unfused" in choice
 
 
+def test_launches_one_by_one_get_a_plan_first_where_the_host_would_launch_all_at_once(
+    background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are one graph then while the others are built."""
+    program = Program()
+    backend = program.queue._state.launcher.backend
+    abilities = replace(backend.abilities, launches_lists=True)
+    monkeypatch.setattr(type(backend), "abilities", abilities)
+    assert program.run().report.strategy == "unfused"
+    assert chosen_of(program) == "megakernel"
+    assert background.asked[:3] == ["unfused", "auto", "megakernel"]
+    assert "megakernel" in times.ran and program.run().report.strategy == "megakernel"
+
+
 @pytest.mark.parametrize("has_persistent_kernels", [True, False])
 def test_persistent_kernels_are_tried_where_the_cost_model_never_chooses_them(
     has_persistent_kernels: bool,
