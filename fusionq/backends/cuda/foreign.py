@@ -5,21 +5,28 @@ A handle is CUDA's number of a stream, 1 for the default one.
 
 from __future__ import annotations
 
+import ctypes
+
 from fusionq.backends.base import DeviceEvent, MemoryHome
 from fusionq.backends.cuda.allocation import CudaAllocation, pool
 from fusionq.backends.cuda.devices import Device, device
 from fusionq.backends.cuda.events import CudaEvent
 from fusionq.backends.cuda.faults import faults_named
-from fusionq.backends.cuda.runtime import checked, load_driver
+from fusionq.backends.cuda.runtime import checked, driver_function, load_driver
 from fusionq.backends.cuda.streams import StreamWork
 
 
 def owner_of(address: int) -> Device:
-    """The GPU that memory belongs to; DeviceError where no GPU knows the address."""
-    driver = load_driver()
-    ordinal = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-    found = driver.cuPointerGetAttribute(ordinal, driver.CUdeviceptr(address))
-    return device(int(checked(f"the GPU whose memory is at {address:#x}", found)))
+    """The GPU that memory belongs to; DeviceError where no GPU knows the address.
+
+    Asked of the driver itself: cuda.bindings 13 says 0 for memory of each GPU.
+    """
+    driver, ordinal = load_driver(), ctypes.c_int(-1)
+    asked = int(driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
+    get = driver_function("cuPointerGetAttribute", ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64)
+    status = driver.CUresult(get(ctypes.addressof(ordinal), asked, address))
+    checked(f"the GPU whose memory is at {address:#x}", (status,))
+    return device(ordinal.value)
 
 
 def finish(device: Device) -> None:

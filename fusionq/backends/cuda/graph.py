@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
 from fusionq.backends.cuda.devices import Device
-from fusionq.backends.cuda.runtime import checked, load_driver
+from fusionq.backends.cuda.runtime import checked, driver_function, load_driver
 
 
 class NodeLaunch(Protocol):
@@ -103,7 +102,9 @@ class DriverGraph:
         if around is not None:  # the first launch is timed; without this it takes 10 µs more
             checked("a graph", driver.cuGraphUpload(self._executable, native_stream))
         given = (ctypes.c_void_p.from_param(int(it)) for it in (self._executable, native_stream))
-        self.enqueue: Callable[[], int] = partial(_driver_launch(), *given)
+        # What the bindings look at takes them a tenth of a microsecond, and another to convert
+        # numbers to pointers each time, so this takes no others than arguments made already.
+        self.enqueue: Callable[[], int] = partial(driver_function("cuGraphLaunch"), *given)
         """Launches it; gives the driver's status as a number."""
 
     def _recording(self, event: Any, after: Sequence[Any]) -> Any:
@@ -130,18 +131,6 @@ class DriverGraph:
             self._driver.cuGraphDestroy(self._graph)
         except Exception:  # at the end of the process the driver, or this module, may be gone
             return
-
-
-@functools.cache
-def _driver_launch() -> Any:
-    """``cuGraphLaunch`` as a C function: what the bindings look at takes them a tenth of a
-    microsecond, and another to convert numbers to pointers each time, so that it takes no others
-    than arguments that are made already."""
-    driver = load_driver()
-    flags = driver.CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_DEFAULT
-    found = driver.cuGetProcAddress(b"cuGraphLaunch", 10_000, flags)
-    address, _ = checked("the driver's cuGraphLaunch", found)
-    return ctypes.CFUNCTYPE(ctypes.c_int)(address)
 
 
 def _run_at_once(driver: Any, node: Any) -> Any:

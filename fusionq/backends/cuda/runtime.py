@@ -6,6 +6,7 @@ an address that no memory has: everything in it is lost then, and every later ca
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from importlib import import_module
 from importlib.util import find_spec
@@ -59,6 +60,17 @@ def load_driver() -> Any:
             "nvidia-smi says whether the system sees a GPU and its driver"
         )
     return driver
+
+
+@functools.cache
+def driver_function(name: str, *parameters: Any) -> Any:
+    """A function of the driver as C has it, of ``parameters`` as ``ctypes`` names their types; it
+    gives the status as a number."""
+    driver = load_driver()
+    flags = driver.CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_DEFAULT
+    found = driver.cuGetProcAddress(name.encode(), 10_000, flags)
+    address, _ = checked(f"the driver's {name}", found)
+    return ctypes.CFUNCTYPE(ctypes.c_int, *parameters)(address)
 
 
 @functools.cache

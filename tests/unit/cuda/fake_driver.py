@@ -118,8 +118,9 @@ class FakeDriver:
     def _EventElapsedTime(self, start: Any, end: Any) -> float:
         return 0.005
 
-    def _PointerGetAttribute(self, attribute: Any, address: Any) -> int:
-        return 0
+    def c_function(self, name: str, *parameters: Any) -> Any:
+        """A function of the driver as C has it."""
+        return {"cuGraphLaunch": self.launch_graph, "cuPointerGetAttribute": _of_the_first}[name]
 
     def _MemPoolCreate(self, properties: Any) -> Any:
         return self._real.CUmemoryPool(7)
@@ -213,6 +214,12 @@ def _fake() -> FakeDriver:
     return FakeDriver(import_module("cuda.bindings.driver"))
 
 
+def _of_the_first(place: int, attribute: int, address: int) -> int:
+    """The ordinal of the GPU that memory belongs to, into the int at ``place``."""
+    ctypes.c_int.from_address(place).value = 0
+    return 0
+
+
 @functools.cache
 def _gpu() -> devices.Device:
     return devices.Device(0)
@@ -231,7 +238,8 @@ def driver(monkeypatch: pytest.MonkeyPatch, nvrtc: object) -> FakeDriver:
     gpu = _gpu()
     for module in (streams, foreign):
         monkeypatch.setattr(module, "device", lambda ordinal: gpu)
-    monkeypatch.setattr(graph, "_driver_launch", lambda: fake.launch_graph)
+    for module in (graph, foreign):
+        monkeypatch.setattr(module, "driver_function", fake.c_function)
     has = launch.CudaLaunch._has
 
     def counted(self: launch.CudaLaunch, arguments: Any) -> None:

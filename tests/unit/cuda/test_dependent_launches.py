@@ -126,7 +126,9 @@ def test_edges_of_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     driver = Driver()
     monkeypatch.setattr(graph, "load_driver", lambda: driver)
     enqueued: list[tuple[object, ...]] = []
-    monkeypatch.setattr(graph, "_driver_launch", lambda: lambda *given: enqueued.append(given) or 0)
+    monkeypatch.setattr(
+        graph, "driver_function", lambda name: lambda *given: enqueued.append(given) or 0
+    )
     device: Any = SimpleNamespace(
         graphs=0, make_current=lambda: None, info=SimpleNamespace(compute_units=132)
     )
