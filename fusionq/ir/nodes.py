@@ -255,8 +255,8 @@ class GroupCall:
 
     ``values``: the local array in which each work-item has stored its value, at its linear local
     id, and all have passed a barrier since: sub-groups of ``Kernel.sub_group_size`` then combine
-    them in the order of ``language.combine.over_group``.  In a work-group function, where it stands
-    outside of work-item loops, a scan leaves each work-item's result there.
+    them in the order of ``language.combine.over_group``.  ``value`` is the work-item's own, loaded
+    from there; a scan leaves results there.
 
     ``in_order``: in that order on each device, also on one that has an order of its own."""
 

@@ -29,6 +29,7 @@ from fusionq.ir.nodes import (
     If,
     Kernel,
     KernelParam,
+    Load,
     Persistent,
     Prefetch,
     Record,
@@ -205,6 +206,8 @@ class _Verifier(ExpressionVerifier):
                 self._fail(f"no local array '{stmt.values}' for the values of a group")
             if array.dtype != stmt.value.type or self._kernel.sub_group_size is None:
                 self._fail(f"the values of a group in '{stmt.values}'")
+            if not isinstance(stmt.value, Load) or stmt.value.array != stmt.values:
+                self._fail(f"a value that is not read from '{stmt.values}'")
         self._expr(stmt.value)
         type_ = stmt.value.type
         self._computed(type_, f"'{stmt.function}' over a group")

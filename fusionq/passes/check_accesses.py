@@ -172,6 +172,8 @@ class _Checker:
                     return [replace(stmt, body=self.body(body))]
                 leave = If(Unary(BOOL, "not", again), (Break(span),), (), span)
                 return [While(TRUE, (*before, leave, *self.body(body)), span)]
+            case GroupCall(values=str()):
+                return [stmt]  # reads what the group's functions have just stored there
             case GroupCall(value=value, source=source):
                 call = replace(
                     stmt, value=checked(value), source=None if source is None else checked(source)

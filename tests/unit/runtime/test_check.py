@@ -149,3 +149,25 @@ def test_options_that_contradict_it(queue):
     for other in ("tune", "require"):
         with pytest.raises(fq.ArgumentError, match=f"leave out {other}=True"):
             fq.fusion(queue, check=True, **{other: True})
+
+
+@fq.kernel
+def scan_rows(item: fq.NdItem, a, sums, out):
+    i = item.get_global_id(0)
+    value = a[i] if i < a.size else np.int32(0)
+    earlier = fq.exclusive_scan_over_group(item.get_group(), value, "add")
+    total = fq.reduce_over_group(item.get_group(), value, "add")
+    scanned = fq.inclusive_scan_over_group(item.get_group(), value, "add")
+    if i < a.size:
+        out[i] = scanned * 1000 + earlier
+        sums[i] = total
+
+
+@pytest.mark.parametrize("check", [True, "initialized"])
+def test_group_functions_of_several_sub_groups(queue, check):
+    ones, sums, out = (fq.Buffer(np.ones(50, np.int32)) for _ in range(3))
+    with fq.fusion(queue, check=check):
+        queue.submit(scan_rows, fq.NdRange((64,), (32,)), ones, sums, out)
+    place = np.arange(50) % 32
+    assert (out.numpy() == (place + 1) * 1000 + place).all()
+    assert (sums.numpy() == np.where(np.arange(50) < 32, 32, 18)).all()
