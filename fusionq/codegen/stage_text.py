@@ -414,7 +414,7 @@ class StageText:
     def _hidden(self, code: StageCode) -> str | None:
         """What hides by how much ids rise, where that is needed."""
         scalars = self.dialect.scalars
-        needed = scalars.unknown_zero is not None and has_opposite_steps(code.kernel.body)
+        needed = scalars.unknown_zero is not None and has_opposite_steps(code.kernel)
         return scalars.zero if needed else None
 
     def _in_tile(self, code: StageCode, order: tuple[int, ...]) -> Dialect:

@@ -77,3 +77,42 @@ def test_planes(queue: fq.FusionQueue, shape: tuple[int, int], strategy: fq.Stra
             queue.submit(of_rows, shape, x, y, z)
             x, z = z, x
     np.testing.assert_array_equal(x.numpy(), a)
+
+
+DOUBLED = np.arange(0, 12, 2, dtype=np.uint8)
+
+
+@fq.kernel
+def first_of(item: fq.Item, a: Any, gains: Any) -> None:
+    gains[0] = a[a.shape[0] - 1, 0, 0]
+
+
+@fq.kernel
+def through_table(item: fq.Item, a: Any, gains: Any) -> None:
+    y, x, k = item.get_id(0), item.get_id(1), item.get_id(2)
+    gain = max(gains[1] if k == 0 else gains[0], 1)
+    a[y, x, k] = DOUBLED[min(np.int64(a[y, x, k]) * gains[0] // gain, 5)]
+
+
+@fq.kernel
+def quarter_turn(item: fq.Item, a: Any, b: Any) -> None:
+    y, x, k = item.get_id(0), item.get_id(1), item.get_id(2)
+    b[x, a.shape[0] - 1 - y, k] = a[y, x, k]
+
+
+@pytest.mark.parametrize("strategy", ["unfused", "megakernel"])
+@pytest.mark.parametrize("size", [35, 64])
+def test_pixels(queue: fq.FusionQueue, size: int, strategy: fq.Strategy) -> None:
+    """The place of an element in rows of three is a multiple of an id, too."""
+    values = np.random.default_rng(1).integers(0, 9, (size, size, 3)).astype(np.uint8)
+    a, b = fq.Buffer(values), fq.Buffer(np.zeros_like(values))
+    gains = fq.Buffer(np.full(2, 3))
+    with fq.fusion(queue, strategy=strategy):
+        queue.submit(first_of, 1, a, gains)
+        queue.submit(through_table, values.shape, a, gains)
+        queue.submit(quarter_turn, values.shape, a, b)
+    first = int(values[-1, 0, 0])
+    divisors = np.array([3, max(first, 1), max(first, 1)])
+    expected = DOUBLED[np.minimum(values.astype(np.int64) * first // divisors, 5)]
+    np.testing.assert_array_equal(a.numpy(), expected)
+    np.testing.assert_array_equal(b.numpy(), np.rot90(expected, -1))
