@@ -18,7 +18,6 @@ import numpy as np
 from fusionq.base.errors import KernelLanguageError
 from fusionq.frontend.callees import Callee, callee_of
 from fusionq.frontend.constants import frozen, identity
-from fusionq.frontend.scopes import assigned_names
 from fusionq.frontend.source import FunctionSource, KernelText, function_source
 
 
@@ -192,22 +191,18 @@ def _references(
 ) -> Iterator[tuple[str, object]]:
     """Each free name of a function, and each attribute of an object, with what it stands for;
     ``bound``: parameters that are known."""
-    assigned = assigned_names(source.tree.body)
+    local_names, assigned = source.local_names, source.assigned
 
     def name(name: str) -> object:
-        if name not in source.local_names:
+        if name not in local_names:
             return captures.name(source.function, name)
         return MISSING if name in assigned else bound.get(name, MISSING)
 
-    found: dict[str, object] = {}
-    for statement in source.tree.body:
-        for node in ast.walk(statement):
-            if isinstance(node, (ast.Name, ast.Attribute, ast.Call)):
-                obj = static_object(node, name, captures.attribute)
-                free = isinstance(node, ast.Name) and node.id not in source.local_names
-                if free or obj is not MISSING:
-                    found[ast.unparse(node)] = obj
-    yield from sorted(found.items())
+    for text, node in source.mentioned:
+        obj = static_object(node, name, captures.attribute)
+        free = isinstance(node, ast.Name) and node.id not in local_names
+        if free or obj is not MISSING:
+            yield text, obj
 
 
 def _flatten(obj: object) -> Iterator[object]:

@@ -62,6 +62,8 @@ class KernelFunction:
         self._captures: Captures | None = None
         self._specialisations: dict[tuple[Signature, bool], Kernel] = {}
         self._item_annotation: ItemKind | Literal["unread"] | None = "unread"
+        self.first: KernelFunction | None = None
+        """See ``first_kernels``; None where nobody has asked."""
         self.made: dict[Hashable, object] = {}
         """What has been made of it: kernels for other index spaces, by what they are for."""
 

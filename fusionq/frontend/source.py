@@ -57,18 +57,44 @@ class FunctionSource:
     def local_names(self) -> frozenset[str]:
         """The parameters and all names that the body assigns."""
         named_only = (a.arg for a in self.tree.args.kwonlyargs)
-        return frozenset((*self.parameters, *named_only, *assigned_names(self.tree.body)))
+        return frozenset((*self.parameters, *named_only, *self.assigned))
 
     @cached_property
     def names_in_expressions(self) -> bool:
         """Whether an expression of it assigns a name, by ``:=``."""
         return any(isinstance(node, ast.NamedExpr) for node in ast.walk(self.tree))
 
+    def of(self, function: FunctionType) -> FunctionSource:
+        """That of a ``function`` of the same code, with what was found out for this one."""
+        if function is self.function:
+            return self
+        other = object.__new__(FunctionSource)
+        other.__dict__.update(self.__dict__, function=function)
+        return other
+
     def inner(self, tree: ast.FunctionDef) -> FunctionSource:
         """A function that is defined inside of this one."""
         return FunctionSource(self.function, tree, self.file, self.lines, self.first_line)
 
-    @property
+    @cached_property
+    def assigned(self) -> frozenset[str]:
+        """The names that the body assigns."""
+        return frozenset(assigned_names(self.tree.body))
+
+    @cached_property
+    def mentioned(self) -> tuple[tuple[str, ast.expr], ...]:
+        """What in the body may stand for an object of its surroundings, or for a parameter that is
+        known: each text once, in order, with one of its nodes."""
+        parameters = {*self.parameters, *(a.arg for a in self.tree.args.kwonlyargs)}
+        own = self.local_names - (parameters - self.assigned)
+        found: dict[str, ast.expr] = {}
+        for statement in self.tree.body:
+            for node in ast.walk(statement):
+                if isinstance(node, (ast.Name, ast.Attribute, ast.Call)) and _begins(node, own):
+                    found[ast.unparse(node)] = node
+        return tuple(sorted(found.items()))
+
+    @cached_property
     def normalised(self) -> str:
         """The source without comments, layout, decorators and docstring."""
         body = self.tree.body
@@ -100,12 +126,43 @@ class FunctionSource:
         )
 
 
+def _begins(node: ast.expr, own: frozenset[str]) -> bool:
+    """Whether a chain of attributes, ``getattr`` included, begins with a name that is none of
+    ``own``."""
+    while True:
+        match node:
+            case ast.Name():
+                return node.id not in own
+            case ast.Attribute(value=inner) | ast.Call(func=ast.Name(), args=[inner, _]):
+                node = inner
+            case _:
+                return False
+
+
+MOST_SOURCES = 1024
+"""Of code that has been read."""
+
+_read: dict[int, tuple[CodeType, FunctionSource]] = {}
+"""By the code's identity: a function that is defined in another one is a new object at each call of
+that, and has the same code."""
+
+
 def function_source(function: FunctionType) -> FunctionSource:
-    """The source of a plain Python function.
+    """The source of a plain Python function, which is read once for all functions of its code.
 
     Works for functions from files, notebook cells, and ``exec`` with a ``linecache`` entry, and
     for lambda expressions there.  Raises KernelLanguageError where no source is available.
     """
+    code = function.__code__
+    known = _read.get(id(code))
+    if known is None:
+        if len(_read) >= MOST_SOURCES:
+            _read.clear()
+        known = _read[id(code)] = code, _function_source(function)
+    return known[1].of(function)
+
+
+def _function_source(function: FunctionType) -> FunctionSource:
     code = function.__code__
     where = f"{code.co_filename}:{code.co_firstlineno}"
     try:

@@ -25,6 +25,7 @@ from fusionq.base.options import (
     check_names,
     options_from,
 )
+from fusionq.frontend.first_kernels import first_like
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.buffer import Buffer
 from fusionq.memory.fusing_queues import (
@@ -219,6 +220,11 @@ class FusionQueue(NotCopied):
                 defaults = defaults_behind(kernel, len(args))
                 if defaults:
                     event = self.submit(kernel, range, *args, *defaults, depends_on=depends_on)
+                    release()
+                    return event
+                first: Any = first_like(kernel)
+                if first is not kernel:
+                    event = self.submit(first, range, *args, depends_on=depends_on)
                     release()
                     return event
                 if state.list is None and not QUEUES and depends_on is NO_EVENTS:

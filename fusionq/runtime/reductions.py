@@ -20,6 +20,7 @@ from fusionq.base.dtypes import is_bfloat16
 from fusionq.base.errors import ArgumentError, DeviceError, FusionStateError
 from fusionq.base.frozen import dataclass
 from fusionq.frontend.dialect import counterpart
+from fusionq.frontend.first_kernels import first_like
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.language.ranges import NdRange, Range, as_range
 from fusionq.memory.accessor import AccessorArgument
@@ -71,6 +72,7 @@ def submit_reducing(
             "decorator, or combine with atomic operations"
         )
     args = *args, *kernel.left_out(len(args))
+    kernel = first_like(kernel)
     space = counterpart(index_space)
     space = space if isinstance(space, NdRange) else as_range(space)
     reductions = {k: arg for k, arg in enumerate(args) if isinstance(arg, Reduction)}
