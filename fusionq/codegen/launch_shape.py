@@ -6,6 +6,7 @@ from collections.abc import Collection
 from math import prod
 
 from fusionq.base.code_limits import CODE_LIMITS
+from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import LaunchShape, Target
 
 
@@ -22,11 +23,9 @@ def launch_shape(
     such as the parts of points, is as wide as it is: threads of several rows are one warp.
     """
     device = target.device
-    limit = min(target.largest_plain_group, device.max_work_group_size)
-    groups = target.groups_per_compute_unit * device.compute_units
+    limit, groups, vector = _limits(target)
     share = -(-prod(extents) // groups)
     budget = min(max(share, _usual_budget(extents, target)), limit)
-    vector = min(target.vector_width, limit)
     *slower, fastest = extents
     part = max(min(_round_up(_even_part(fastest, budget), vector), limit // vector * vector), 1)
     if slower and device.kind == "gpu" and fastest < vector:
@@ -44,13 +43,25 @@ def launch_shape(
     return LaunchShape(tuple(rounded), tuple(local))
 
 
+@cached_by_identity
+def _limits(target: Target) -> tuple[int, int, int]:
+    """Work-items of a work-group at most, how many groups keep the device busy, and work-items of a
+    vector."""
+    device = target.device
+    limit = min(target.largest_plain_group, device.max_work_group_size)
+    groups = target.groups_per_compute_unit * device.compute_units
+    return limit, groups, min(target.vector_width, limit)
+
+
 def _usual_budget(extents: tuple[int, ...], target: Target) -> int:
     """Work-items of a work-group that no compute unit has too many of: a power of two of vectors
     where there are few.  H100, sums of 8,192 rows of 2,048 float32, one a work-item: 269 us in
     work-groups of 256, for 32 of 132 multiprocessors, 90 in such of 32."""
     usual, device = target.preferred_work_group, target.device
+    if device.kind != "gpu":
+        return usual
     of_unit = prod(extents) // device.compute_units
-    if device.kind != "gpu" or of_unit >= usual:
+    if of_unit >= usual:
         return usual
     vectors = max(of_unit // target.vector_width, 1)
     return min(usual, target.vector_width << (vectors.bit_length() - 1))

@@ -7,7 +7,13 @@ from functools import lru_cache, partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from fusionq.analysis.submission import ArrayArgument, ScalarArgument, ScalarValue
+from fusionq.analysis.submission import (
+    ArrayArgument,
+    ArrayPlace,
+    Operands,
+    ScalarArgument,
+    ScalarValue,
+)
 from fusionq.backends.base import ArrayBinding, Backend, Binding, PreparedLaunch
 from fusionq.base.errors import DeviceError
 from fusionq.base.identity_cache import cached_by_identity
@@ -60,7 +66,7 @@ def bind(
             if shape is None:
                 launches.append(None)
                 continue
-            bindings = [p.value(arguments) for p in of_stage.parameters if p is not None]
+            bindings = of_stage.bindings(arguments)
             bindings += run.extra_bindings(k, shape)
             if is_split(backend, shape):
                 span = pending.entries[stage.geometry].deferred.like.span
@@ -93,6 +99,10 @@ class StageParameters(NamedTuple):
     """Those that are arrays: which of the list's array arguments they are."""
     scalars: dict[str, int]
     """The same of scalars."""
+
+    def bindings(self, arguments: Arguments) -> list[Binding]:
+        """Their values; DeviceError where memory cannot be allocated or reached."""
+        return [p.value(arguments) for p in self.parameters if p is not None]
 
 
 @cached_by_identity
@@ -136,7 +146,7 @@ class _Array(NamedTuple):
     unit: int
     source: ArgumentSource
 
-    def value(self, arguments: ListArguments) -> ArrayBinding:
+    def value(self, arguments: Arguments) -> ArrayBinding:
         """The parameter's value; DeviceError where memory cannot be allocated or reached."""
         place, unit, source = self
         shape, strides, *_ = arguments.places[place]
@@ -154,7 +164,7 @@ class _Scalar(NamedTuple):
 
     place: int
 
-    def value(self, arguments: ListArguments) -> ScalarValue:
+    def value(self, arguments: Arguments) -> ScalarValue:
         """The parameter's value."""
         return arguments.values[self.place]
 
@@ -166,7 +176,7 @@ class _Extent(NamedTuple):
     argument: int | None
     dim: int
 
-    def value(self, arguments: ListArguments) -> int:
+    def value(self, arguments: Arguments) -> int:
         """The parameter's value."""
         return arguments.operands[self.submission].number(self.argument, self.dim)
 
@@ -174,33 +184,45 @@ class _Extent(NamedTuple):
 _Parameter = _Array | _Scalar | _Extent
 
 
-class ListArguments:
-    """What the parameters of kernels are bound to: the arguments of a list; ``addresses``: of its
-    arrays, as far as they are known."""
+class Arguments:
+    """What the parameters of kernels are bound to: the arguments of a list, whose arrays are at
+    ``places`` and at ``addresses``."""
+
+    __slots__ = ("addresses", "operands", "places", "values")
 
     def __init__(
         self,
-        backend: Backend,
-        run: PreparedRun,
-        pending: SubmissionList,
-        addresses: Sequence[int | None] = (),
+        operands: Sequence[Operands],
+        places: Sequence[ArrayPlace],
+        values: Sequence[ScalarValue],
+        addresses: Sequence[int | None],
     ) -> None:
-        self._addresses = addresses
+        self.operands, self.places, self.values = operands, places, values
+        self.addresses = addresses
+
+    def address_of(self, place: int, source: ArgumentSource) -> int:
+        """Where an array argument's memory is."""
+        address = self.addresses[place]
+        assert address is not None
+        return address
+
+
+class ListArguments(Arguments):
+    """The same of a list whose memory may have to be allocated."""
+
+    __slots__ = ("_backend", "_entries", "_memory", "_run", "used")
+
+    def __init__(self, backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
         self._backend, self._run, self._memory = backend, run, pending.memory
-        self._entries = pending.entries
-        self.operands = pending.operands()
-        self.places = [place for operands in self.operands for place in operands.places]
-        self.values = pending.values
+        self._entries, operands = pending.entries, pending.operands()
+        places = [place for of_one in operands for place in of_one.places]
+        super().__init__(operands, places, pending.values, ())
         self.used: dict[int, int] = {}
         """The storages that parameters are bound to, by token, each with the position of an
         argument that is in it."""
 
     def address_of(self, place: int, source: ArgumentSource) -> int:
         """Where an array argument's memory is."""
-        if self._addresses:
-            address = self._addresses[place]
-            if address is not None:
-                return address
         held = self._memory[place]
         if isinstance(held, Storage):
             self.used.setdefault(held.token, place)

@@ -20,7 +20,7 @@ from fusionq.execution.compile import (
     plans_key_by_memory,
 )
 from fusionq.execution.reporting import report_of
-from fusionq.execution.resized_runs import ResizedRuns, size_key
+from fusionq.execution.resized_runs import ResizedRuns
 from fusionq.planning.plan import empty_plan
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun
@@ -44,16 +44,11 @@ def prepare(
     that takes longer than the list may wait for it, DeviceError where a kernel cannot be built or
     memory not be allocated or reached.
     """
-    key = size_class = None
+    key = None
     if memories is not None and not (options.check or options.tune):
         key = plans_key_by_memory(backend, pending.operands(), memories, options)
-        if not backend.abilities.resizes:
-            resized = None
-        if key is not None and resized is not None:
-            size_class = size_key(key, pending, options)
-            run = resized.run_for(backend, pending, size_class)
-            if run is not None:
-                return run
+    if key is None or not backend.abilities.resizes:
+        resized = None
     is_checked = bool(options.check or always_checked())
     is_adaptive = options.strategy == "auto" and not options.tune and len(pending.entries) > 1
     is_adaptive = is_adaptive and _learns(backend, options)
@@ -63,8 +58,8 @@ def prepare(
         if built is not None:
             admission = dict(pending.admission)
             run = _bound(backend, pending, built, "memory", admission, options.fp)
-            if resized is not None and size_class is not None:
-                resized.keep(size_class, run)
+            if resized is not None:
+                resized.keep(pending, options, run)
             return run
     timings = dict(pending.admission)
     if is_adaptive and not is_checked:
@@ -72,14 +67,12 @@ def prepare(
 
         if key is None:
             key = plans_key(backend, pending.submissions(), options)
-        before = None
-        if resized is not None and size_class is not None:
-            before = resized.chooser(size_class)
+        before = None if resized is None else resized.chooser(pending, options)
         adaptive = adaptive_list(backend, pending, key, options, timings, before)
         if adaptive is not None:
             run = _shown(adaptive.next_run(pending, timings), backend.target)
-            if resized is not None and size_class is not None:
-                resized.keep(size_class, run, adaptive)
+            if resized is not None:
+                resized.keep(pending, options, run, adaptive)
             return run
     return _planned(backend, pending, options, is_checked, timings)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TypeVar
+from typing import overload
 
 from fusionq.frontend.kernel import KernelFunction
 
@@ -12,15 +12,21 @@ MOST_KERNELS = 1024
 
 _first: dict[Hashable, KernelFunction] = {}
 
-_Kernel = TypeVar("_Kernel")
+
+@overload
+def first_like(kernel: KernelFunction) -> KernelFunction: ...
 
 
-def first_like(kernel: _Kernel) -> _Kernel:
+@overload
+def first_like(kernel: object) -> object: ...
+
+
+def first_like(kernel: object) -> object:
     """The first kernel of the process with the source lines, the captured constants and the options
     of ``kernel``; that itself where there is none, for what is no kernel of this package's own
     language, and for one whose source cannot be had, of which its check says more.  Defaults of
     parameters are not compared: who submits the other one gives all arguments."""
-    if type(kernel) is not KernelFunction:
+    if not isinstance(kernel, KernelFunction) or type(kernel) is not KernelFunction:
         return kernel
     first = kernel.first
     if first is None:

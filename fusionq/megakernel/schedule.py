@@ -23,7 +23,14 @@ from fusionq.megakernel.evaluate import Integers
 from fusionq.megakernel.even_work import is_even
 from fusionq.megakernel.listed_waits import MOST_LISTED, listed_waits
 from fusionq.megakernel.order import instructions, waves
-from fusionq.megakernel.tiles import TileBox, TiledStage, boxes, extents_of, tiled
+from fusionq.megakernel.tiles import (
+    TileBox,
+    TiledStage,
+    boxes,
+    extents_of,
+    tiled,
+    whole_boxes,
+)
 from fusionq.megakernel.tiling import Tiling, choose_tiling, coarser, in_groups, spread
 
 MOST_INSTRUCTIONS = 1 << 20
@@ -81,7 +88,7 @@ def make_schedule(
             whole = pipelined(body, extents, params, target.worker_size)
         tiling = _chosen_tiling(body, extents, memory, whole, target)
     tiling, stages = _bounded(body, tiling, extents, target)
-    waits = boxes(body, stages, params)
+    waits = whole_boxes(body) if _is_in_order(stages, workers) else boxes(body, stages, params)
     few = target.device.groups_in_workers
     order = _order_of(body, stages, waits, tiling, workers, target.control_line, few)
     words = _with_sizes(order.words, body, stages, params)
@@ -92,6 +99,11 @@ def make_schedule(
         waits, order.counters, order.stage, order.tile, order.starts, order.assigned, workers,
         tiling, _streams(body, target) if len(order.starts) else None,
     )  # fmt: skip
+
+
+def _is_in_order(stages: Sequence[TiledStage], workers: int) -> bool:
+    """Whether a single worker does one tile after the other, each of them a whole stage."""
+    return workers == 1 and all([stage.tiles == 1 for stage in stages])
 
 
 def _streams(body: Persistent, target: Target) -> Streams | None:

@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 
 from fusionq.base.frozen import dataclass
+from fusionq.base.identity_cache import cached_by_identity
 from fusionq.ir.nodes import Persistent, StageCode
 from fusionq.megakernel.evaluate import Integers, evaluate
 
@@ -99,6 +100,14 @@ def boxes(
             bounds = known[kind] = _bounds(body.codes[use.code], sources, stage, values)
         found.append(tuple([TileBox(p, *b) for p, b in zip(producers, bounds, strict=True)]))
     return tuple(found)
+
+
+@cached_by_identity
+def whole_boxes(body: Persistent) -> tuple[tuple[TileBox, ...], ...]:
+    """As ``boxes``, where each tile waits for all of each producer, whatever the sizes."""
+    return tuple([
+        tuple([TileBox(p, None, None) for p in use.producers]) for use in body.stages
+    ])  # fmt: skip
 
 
 _Bounds = tuple[tuple[Integers, ...] | None, tuple[Integers, ...] | None]

@@ -63,12 +63,12 @@ class Storage:
         "_adopted",
         "_allocation",
         "_home",
-        "_is_bound",
         "_reached_by",
         "_shared",
         "_usm_interface",
         "_watchers",
         "address",
+        "bound_to",
         "is_overwritten",
         "last_backend",
         "last_event",
@@ -100,8 +100,9 @@ class Storage:
         self._home: MemoryHome | None = None
         self._reached_by: Backend | None = None
         """The last backend that was seen to reach the memory."""
-        self._is_bound = False
-        """Whether somebody has asked for the address who may keep it."""
+        self.bound_to: Backend | None = None
+        """The last backend that has asked for the address for its kernels, which may keep it, and
+        has reached the memory since."""
         self._watchers: list[weakref.ref[deque[int]]] = []
 
     @classmethod
@@ -180,7 +181,7 @@ class Storage:
             elif not self.owned:
                 self.check_reachable(backend)
             self._reached_by = backend
-        self._is_bound = True
+        self.bound_to = backend
         assert self.address is not None
         return self.address
 
@@ -237,8 +238,9 @@ class Storage:
                     ArrayDetached,
                 )
             self._shared = None
+            was_bound, self.bound_to = self.bound_to is not None, None
             self._place(new, filled, backend)
-            if self._is_bound:
+            if was_bound:
                 Storage.moves += 1
                 CHANGES.latest = object()
                 for listener in move_listeners:

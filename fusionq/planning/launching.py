@@ -16,7 +16,7 @@ def launch_shape_of(
 ) -> LaunchShape | None:
     """The work-items to launch for ``stage``, or None if there are none."""
     extents = stage.range_of(submissions)
-    if extents.size == 0:
+    if 0 in extents:
         return None
     if stage.beside:
         ranges = [part.range_of(submissions) for part in stage.beside]
@@ -31,9 +31,11 @@ def launch_shape_of(
         return launch_shape_of_rows(space, stage.kernel.row_lanes, target)
     if stage.local_range is None:
         ends: set[int] = set()
-        if len(space) == 1:
-            ends.update([global_range(submissions[s]).size for s in stage.present])
-            ends -= {0, space[0]}
+        if len(space) == 1 and len(stage.submissions) > 1:
+            ranges = [global_range(submissions[s]) for s in stage.present]
+            if ranges.count(ranges[0]) != len(ranges) or ranges[0] != space:
+                ends.update([range_.size for range_ in ranges])
+                ends -= {0, space[0]}
         return launch_shape(space, target, ends)
     done = stage.local_range if stage.tiling is None else stage.tiling.tile
     launched = stage.local_range

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Protocol
 
-from fusionq.analysis.submission import ArrayPlace, Operands
+from fusionq.analysis.submission import Operands
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.backends.interruptible import keep_until_run
 from fusionq.base.call_site import located, user_span
@@ -206,19 +206,27 @@ class Launcher:
 
     def run_like(
         self,
-        sized: KnownSubmission,
-        places: Sequence[ArrayPlace],
+        like: KnownSubmission,
+        sized: Callable[[], KnownSubmission | None],
+        sizes: object,
+        operands: Operands,
         call: CallArguments,
     ) -> Sequence[DeviceEvent | None] | None:
-        """As ``run_single``, of a submission that is recorded nowhere: ``sized`` stands for those
-        of its sizes, its arrays are at ``places``.  None, and nothing happens, where there are no
-        launches of such submissions yet."""
+        """As ``run_single``, of a submission that is recorded nowhere: ``like`` another one, but
+        for its ``operands``; ``sizes`` is equal for those of its sizes, and ``sized`` gives what
+        stands for these, if it is known.  None, and nothing happens, where there are no launches of
+        such submissions yet."""
         if self.profiler is not None:
             return None
-        memory = call.memory
-        run = self.cache.by_sizes.moved(self.backend, sized, places, memory, call.values)
+        memory, cache, backend = call.memory, self.cache, self.backend
+        run = cache.resized.run_of_one(backend, like, sizes, operands, memory)
         if run is None:
-            return None
+            of_sizes = sized()
+            if of_sizes is None:
+                return None
+            run = cache.by_sizes.moved(backend, of_sizes, operands.places, memory, call.values)
+            if run is None:
+                return None
         return self._launch(run, run.used(memory), call.foreign, call.depends)
 
     def _plain_run(self, entry: KnownSubmission, call: CallArguments) -> PreparedRun:
@@ -353,8 +361,14 @@ class Launcher:
         if options.tune or options.check:
             self._bring(pending.memory)
             return self._planned_run(pending, options)
-        return self.cache.by_sizes.run_for(
-            self.backend, pending, options, partial(self._chosen_run, pending, options), is_kept
+        backend, cache = self.backend, self.cache
+        return cache.by_sizes.run_for(
+            backend,
+            pending,
+            options,
+            partial(self._chosen_run, pending, options),
+            is_kept,
+            partial(cache.resized.run_for, backend, pending, options),
         )
 
     def _chosen_run(

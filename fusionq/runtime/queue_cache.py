@@ -51,21 +51,23 @@ class QueueCache:
 
     def add_repeated(self, key: Hashable, entry: KnownSubmission) -> None:
         """Remember a checked submission if it is made again: temporaries never are."""
-        if self.has_seen(key):
-            self._once.discard(hash(key))
+        number = hash(key)
+        if number in self._once:
+            self._once.discard(number)
             self.add_known(key, entry)
         else:
-            self.see(key)
+            self.see(number)
 
-    def has_seen(self, key: Hashable) -> bool:
-        """Whether a checked submission that is not remembered has been made before."""
-        return hash(key) in self._once
+    def has_seen(self, number: int) -> bool:
+        """Whether a checked submission that is not remembered has been made before, whose key has
+        this hash."""
+        return number in self._once
 
-    def see(self, key: Hashable) -> None:
-        """A checked submission is made, and not remembered."""
+    def see(self, number: int) -> None:
+        """A checked submission, whose key has this hash, is made, and not remembered."""
         if len(self._once) >= self.capacity:
             self._once.clear()
-        self._once.add(hash(key))
+        self._once.add(number)
 
     def add_known(self, key: Hashable, entry: KnownSubmission) -> None:
         """Remember a checked submission."""

@@ -10,7 +10,7 @@ from functools import partial
 from types import FrameType
 from weakref import WeakSet
 
-from fusionq.analysis.submission import ScalarValue
+from fusionq.analysis.submission import Operands, ScalarValue
 from fusionq.backends.base import DeviceEvent
 from fusionq.backends.interruptible import wait_for_the_rest
 from fusionq.base.call_site import told_as_warnings, user_frame, user_span, warn_aborted
@@ -222,7 +222,8 @@ class QueueState:
         launcher = self.launcher
         cache = launcher.cache
         try:
-            if self.closed or cache.has_seen(key):
+            number = hash(key)
+            if self.closed or cache.has_seen(number):
                 return None
         except TypeError:  # something unhashable, for the checks
             return None
@@ -233,21 +234,23 @@ class QueueState:
         if call is None:
             call = CallArguments()
         call.memory, call.values = memory, values
-        entry = found.sized
-        if entry is not None:
-            if not entry.fits(values):
-                return None
-            launched = launcher.run_like(entry, found.places, call)
-            if launched is None:
-                return None
-            event = launched[0]
-        else:
-            entry = cache.templates.resized(found)
-            if entry is None or not entry.fits(values):
-                return None
-            event = launcher.run_single(entry, call)
-        cache.see(key)
-        return call.depends, event
+        form, sizes, space, places, _ = found
+        is_checked = form.latest == sizes
+        like = form.like if is_checked else found.template()
+        if like is None:
+            return None
+        operands = Operands(like.deferred.operands.form, space, places, values)
+        if (values or not is_checked) and not like.serves(operands):
+            return None
+        launched = launcher.run_like(
+            like, partial(form.sized.get, sizes), sizes, operands, call
+        )
+        if launched is None:
+            return None
+        if not is_checked:
+            form.latest, form.like = sizes, like
+        cache.see(number)
+        return call.depends, launched[0]
 
     def admit(
         self, key: tuple[object, ...], kernel: object, range: object, args: Sequence[object]

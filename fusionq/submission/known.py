@@ -168,6 +168,14 @@ class KnownSubmission:
         entry.whole_stores = self.whole_stores
         return entry
 
+    def serves(self, operands: Operands) -> bool:
+        """Whether a submission like this with other ``operands``, sizes and scalars, is known to
+        pass all checks."""
+        for position, least, greatest in self.bounds:
+            if not least <= int(operands.values[position]) <= greatest:
+                return False
+        return any([validity.holds((operands,)) for validity in self.checks])
+
     def passes(self, operands: Operands) -> bool:
         """Whether one of the ``checks`` serves this submission with these ``operands``; their
         scalars are then remembered."""

@@ -22,14 +22,30 @@ def move_launches(
     """Have the arrays of ``launches`` at those of ``addresses`` that their ``pointers`` say, by
     parameter; where an address is not known, it is added.  DeviceError where memory cannot be
     allocated or reached."""
-    for launch, of_launch in zip(launches, pointers, strict=True):
+    find_addresses(launches, pointers, backend, memory, places, addresses)
+    for launch in launches:
         if launch is not None:
-            for place in of_launch.values():
-                if addresses[place] is None:
-                    held = memory[place]
-                    assert isinstance(held, Storage)
-                    addresses[place] = held.make_reachable(backend) + places[place][3]
             launch.move(addresses)
+
+
+def find_addresses(
+    launches: Sequence[MovableLaunch | None],
+    pointers: Sequence[Mapping[str, int]],
+    backend: Backend,
+    memory: Sequence[object],
+    places: Sequence[ArrayPlace],
+    addresses: list[int | None],
+) -> None:
+    """Add to ``addresses`` those of arrays that the ``launches`` have, by their ``pointers``, and
+    that are not known; DeviceError where memory cannot be allocated or reached."""
+    if None not in addresses:
+        return
+    for launch, of_launch in zip(launches, pointers, strict=True):
+        for place in of_launch.values() if launch is not None else ():
+            if addresses[place] is None:
+                held = memory[place]
+                assert isinstance(held, Storage)
+                addresses[place] = held.make_reachable(backend) + places[place][3]
 
 
 def changed_places(values: Sequence[ScalarValue], bound: Sequence[ScalarValue]) -> list[int]:

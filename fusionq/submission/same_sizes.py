@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from sys import getrefcount
 from types import SimpleNamespace
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -63,15 +63,16 @@ class RunsBySizes:
         options: FusionOptions,
         prepare: Callable[[Alike], PreparedRun],
         is_kept: bool,
+        resized: Callable[[], PreparedRun | None],
     ) -> PreparedRun:
-        """How the list runs: as another one of its kind or, else, as ``prepare`` says, which is
-        given what is known of these, and changes it; raises what that does, and DeviceError where
-        ``backend`` cannot reach memory.  Unless it ``is_kept``, the run is the list's until the
-        next is asked for."""
+        """How the list runs: as another one of its kind, as ``resized`` gives it, or else as
+        ``prepare`` says, which is given what is known of these, and changes it; raises what that
+        does, and DeviceError where ``backend`` cannot reach memory.  Unless it ``is_kept``, the run
+        is the list's until the next is asked for."""
         kind = pending.kind = kind_of(backend, pending)
         try:
             with OverwrittenMemory(pending.entries, pending.operands, pending.memory):
-                return self._run_of(kind, backend, pending, options, prepare, is_kept)
+                return self._run_of(kind, backend, pending, options, prepare, is_kept, resized)
         finally:
             if pending.alike is None:  # else it is to run by what all of its kind have
                 pending.kind = None
@@ -113,6 +114,7 @@ class RunsBySizes:
         options: FusionOptions,
         prepare: Callable[[Alike], PreparedRun],
         is_kept: bool,
+        resized: Callable[[], PreparedRun | None],
     ) -> PreparedRun:
         if kind is None:
             return prepare(Alike(None))
@@ -133,6 +135,9 @@ class RunsBySizes:
             values = pending.values
             if found is not None and (not values or found.rebind(values, pending.operands)):
                 return found
+        found = resized()
+        if found is not None:
+            return found
         is_known = all([entry.is_kept for entry in pending.entries])
         run = self._prepared(key, kind, prepare, is_known)
         if run.pointers and not run.is_trial and self._comes_again(key, kind):
@@ -185,19 +190,31 @@ class RunsBySizes:
                 del self._runs[key]
 
 
-class ListKind(NamedTuple):
+class ListKind:
     """Of lists of equal kinds, the launches of one serve the others, with other pointers and
     scalars: the kernels, sizes and flags, and how the arrays share memory."""
 
-    of_list: Hashable
-    entries: Sequence[KnownSubmission]
-    """What stands for the submissions of all such lists."""
-    shared: Shared
-    """How the arrays share memory: see ``sharing``."""
-    places: Sequence[ArrayPlace]
-    """Where the arrays of this list are."""
-    addresses: list[int | None]
-    """Their addresses for kernels, as far as known."""
+    __slots__ = ("addresses", "entries", "of_list", "of_structure", "places", "shared")
+
+    def __init__(
+        self,
+        entries: Sequence[KnownSubmission],
+        shared: Shared,
+        places: Sequence[ArrayPlace],
+        addresses: list[int | None],
+    ) -> None:
+        self.of_list: Hashable = (shared, *entries)
+        self.entries = entries
+        """What stands for the submissions of all such lists."""
+        self.shared = shared
+        """How the arrays share memory: see ``sharing``."""
+        self.places = places
+        """Where the arrays of this list are."""
+        self.addresses = addresses
+        """Their addresses for kernels, as far as known."""
+        self.of_structure: Hashable = None
+        """What lists of other sizes have in common with it, where somebody has asked
+        (``execution.resized_runs``)."""
 
     @property
     def memories(self) -> tuple[int, ...]:
@@ -215,7 +232,7 @@ def kind_of(backend: Backend, pending: SubmissionList) -> ListKind | None:
         return None
     shared, addresses = found
     entries = [entry.sized or entry for entry in pending.entries]
-    return ListKind((shared, *entries), entries, shared, places, addresses)
+    return ListKind(entries, shared, places, addresses)
 
 
 def elsewhere(
@@ -308,7 +325,11 @@ def sharing(
         if type(held) is not Storage or not held.owned:
             break
         address = held.address
-        addresses.append(None if address is None else held.make_reachable(backend) + place[3])
+        if address is not None:
+            if held.bound_to is not backend:
+                address = held.make_reachable(backend)
+            address += place[3]
+        addresses.append(address)
     else:
         return _shared_by(places), addresses
     numbers: dict[Hashable, int] = {}

@@ -25,28 +25,13 @@ from fusionq.submission.key import SCALAR_CLASSES, range_or_none
 from fusionq.submission.known import KnownSubmission
 
 
-class Described(NamedTuple):
-    """A submission that has not been checked."""
-
-    key: tuple[Any, ...]
-    """What it has in common with those of the same sizes."""
-    sized: KnownSubmission | None
-    """What stands for these, whatever their scalars, if it is known."""
-    range: Range | NdRange
-    places: list[ArrayPlace]
-    values: list[ScalarValue]
-
-
 class Templates:
     """Checked submissions of one queue by what others must have in common with them; beyond
     ``capacity`` all are forgotten."""
 
     def __init__(self, capacity: int = 1024) -> None:
         self._capacity = capacity
-        self._entries: dict[Hashable, KnownSubmission] = {}
-        """By form and the order of all sizes."""
-        self._sized: dict[Hashable, KnownSubmission] = {}
-        """By form and sizes; none is empty."""
+        self._forms: dict[Hashable, SameForm] = {}
 
     def add(
         self,
@@ -59,13 +44,22 @@ class Templates:
         ``frame`` the user's who called that."""
         if entry.apart:  # other arrays may overlap elsewhere
             return
-        submission = entry.submission
+        space = entry.submission.range
         places: list[ArrayPlace] = []
-        found = _key(call_in(frame), key, submission.range, args, places, [])
-        if found is not None:
-            _add(self._entries, _form(found, places), entry, self._capacity)
-            if submission.range.size and not _has_empty(places):
-                _add(self._sized, found, entry, self._capacity)
+        found = _described(call_in(frame), key, space, args, places, [])
+        if found is None:
+            return
+        forms, sizes = found
+        order = _order(space, places)
+        if order is None:
+            return
+        form = self._forms.get(forms)
+        if form is None:
+            if len(self._forms) >= self._capacity:
+                self._forms.clear()
+            form = self._forms[forms] = SameForm()
+        form.add_template(order, entry)
+        form.add_sized(sizes, entry)
 
     def like(
         self,
@@ -77,12 +71,7 @@ class Templates:
         """The submission, checked, where what is known of one like it serves it too; else None.
         Arguments as of ``add``."""
         found = self.find(key, range, args, frame)
-        if found is None:
-            return None
-        sized, places, values = found.sized, found.places, found.values
-        if sized is not None and (entry := sized.elsewhere(places, values)) is not None:
-            return entry
-        return self.resized(found)
+        return None if found is None else found.checked()
 
     def find(
         self,
@@ -91,35 +80,89 @@ class Templates:
         args: Sequence[object],
         frame: FrameType | None,
     ) -> Described | None:
-        """The submission, described, and what stands for those of its sizes; None where an argument
-        has to be looked at by the checks.  Arguments as of ``add``."""
+        """The submission, described; None where there is none of its form, or an argument has to be
+        looked at by the checks.  Arguments as of ``add``."""
         space = range_or_none(range)
-        if space is None or not self._entries:
+        if space is None or not self._forms:
             return None
         places: list[ArrayPlace] = []
         values: list[ScalarValue] = []
         try:
-            found = _key(call_in(frame), key, space, args, places, values)
+            found = _described(call_in(frame), key, space, args, places, values)
             if found is None:
                 return None
-            return Described(found, self._sized.get(found), space, places, values)
+            forms, sizes = found
+            form = self._forms.get(forms)
         except TypeError:  # no kernel, and without a hash
             return None
+        return None if form is None else Described(form, sizes, space, places, values)
 
-    def resized(self, described: Described) -> KnownSubmission | None:
-        """As ``like``, by what is known of submissions of other sizes, or of the same with other
-        scalars."""
-        found, sized, space, places, values = described
-        template = self._entries.get(_form(found, places))
-        if template is None or space.size == 0 or _has_empty(places):
+
+MOST_SIZES, MOST_ORDERS = 1024, 64
+"""Of one form: beyond so many all are forgotten."""
+
+
+class SameForm:
+    """Checked submissions of one form by one call: the same kernel with arguments of the same
+    types, layouts and flags."""
+
+    __slots__ = ("latest", "like", "sized", "templates")
+
+    def __init__(self) -> None:
+        self.templates: dict[Hashable, KnownSubmission] = {}
+        """By the order of all sizes."""
+        self.sized: dict[Hashable, KnownSubmission] = {}
+        """By sizes; none is empty."""
+        self.latest: tuple[Hashable, ...] = ()
+        """The sizes of the latest one that has been launched and is recorded nowhere."""
+        self.like: KnownSubmission | None = None
+        """What is in ``templates`` for these, whose checks they have passed."""
+
+    def add_template(self, order: Hashable, entry: KnownSubmission) -> None:
+        """``entry`` stands for those with this ``order``."""
+        if len(self.templates) >= MOST_ORDERS:
+            self.templates.clear()
+        self.templates[order], self.latest = entry, ()
+
+    def add_sized(self, sizes: Hashable, entry: KnownSubmission) -> None:
+        """``entry`` stands for those with these ``sizes``, which are not empty."""
+        if len(self.sized) >= MOST_SIZES:
+            self.sized.clear()
+        self.sized[sizes] = entry
+
+
+class Described(NamedTuple):
+    """A submission that has not been checked."""
+
+    form: SameForm
+    sizes: tuple[Hashable, ...]
+    """What it has in common with those of the same form and sizes."""
+    range: Range | NdRange
+    places: list[ArrayPlace]
+    values: list[ScalarValue]
+
+    def template(self) -> KnownSubmission | None:
+        """Another one of the same form and order of sizes, whose checks speak of its sizes too;
+        None for those with sizes of 0."""
+        return self.form.templates.get(_order(self.range, self.places))
+
+    def checked(self) -> KnownSubmission | None:
+        """The submission, by what is known of those of its sizes, or of others; None where it has
+        to be checked."""
+        form, sizes, space, places, values = self
+        sized = form.sized.get(sizes)
+        if sized is not None and (entry := sized.elsewhere(places, values)) is not None:
+            return entry
+        template = self.template()
+        if template is None:
             return None
         operands = Operands(template.deferred.operands.form, space, places, values)
         if sized is not None:
             return sized.elsewhere(places, values) if sized.passes(operands) else None
-        entry = template.resized(operands)
-        if entry is not None:
-            _add(self._sized, found, entry, self._capacity)
-        return entry
+        resized = template.resized(operands)
+        if resized is not None:
+            form.add_sized(sizes, resized)
+        return resized
 
 
 def _of_gpu(token: GpuToken) -> SizedForm | None:
@@ -137,57 +180,51 @@ def _of_gpu(token: GpuToken) -> SizedForm | None:
     return sized_form(tuple(shape), tuple(strides), dtype, start, read_only, "gpu", ordinal)
 
 
-def _add(
-    table: dict[Hashable, KnownSubmission], key: Hashable, entry: KnownSubmission, capacity: int
-) -> None:
-    if len(table) >= capacity:
-        table.clear()
-    table[key] = entry
-
-
 def _order(space: Range | NdRange, places: Sequence[ArrayPlace]) -> Hashable:
     """Which sizes are equal, and which are larger: checks speak of equal ones as of one, as those
-    of a plan do (``planning.structure``)."""
+    of a plan do (``planning.structure``).  None where one is 0."""
     extents = list(space.global_range if isinstance(space, NdRange) else space)
     for place in places:
         extents += place[0]
     if extents.count(extents[0]) == len(extents):  # all are equal
-        return len(extents)
+        return len(extents) if extents[0] else None
+    if 0 in extents:
+        return None
     numbers: dict[int, int] = {}
     number = numbers.setdefault
     pattern = tuple([number(extent, len(numbers)) for extent in extents])
     return pattern, tuple([numbers[extent] for extent in sorted(numbers)])
 
 
-def _has_empty(places: Sequence[ArrayPlace]) -> bool:
-    """Whether one of the arrays has no elements."""
-    return any([0 in place[0] for place in places])
-
-
-def _key(
+def _described(
     call: Hashable,
     key: tuple[object, ...],
     space: Range | NdRange,
     args: Sequence[Any],
     places: list[ArrayPlace],
     values: list[ScalarValue],
-) -> tuple[Any, ...] | None:
-    """What submissions of the same sizes have in common; None where an argument has to be looked at
-    by the checks.  Adds the array arguments to ``places``, the others to ``values``."""
-    parts: list[object] = [key[0], key[2], call, space]
+) -> tuple[tuple[Hashable, ...], tuple[Hashable, ...]] | None:
+    """What submissions of one form have in common, and beside it those of the same sizes; None
+    where an argument has to be looked at by the checks.  Adds the array arguments to ``places``,
+    the others to ``values``."""
+    local = space.local_range if type(space) is NdRange else space.ndim
+    forms: list[object] = [key[0], key[2], call, local]
+    sizes: list[object] = [space]
     token = 2
     for arg in args:
         token += 1  # the token's place in ``key``
         kind, is_flagged = type(arg), False
         if kind is AccessorArgument:
-            parts.append(arg.promote)
+            forms.append(arg.promote)
             arg, is_flagged = arg.buffer, True
             kind = type(arg)
         if kind is Buffer:
             sized = arg._sized_form
-            if sized.form is None:
+            form = sized.form
+            if form is None:
                 return None
-            parts.append(sized)
+            forms.append(form)
+            sizes.append(sized)
             shape, strides = sized.extents
             storage, offset = arg._storage, arg._offset
             address = storage.address
@@ -208,26 +245,18 @@ def _key(
                 return None
             sized, start = described, gpu.data[0]
         elif kind in SCALAR_CLASSES:
-            parts.append(kind)
+            forms.append(kind)
             values.append(arg)
             continue
         elif kind is LocalAccessor:
-            parts.append(arg)
+            forms.append(arg)
             continue
         else:
             return None
         if sized.form is None:
             return None
-        parts.append(sized)
+        forms.append(sized.form)
+        sizes.append(sized)
         shape, strides = sized.extents
         places.append((shape, strides, -start, 0, start))
-    return tuple(parts)
-
-
-def _form(sized: tuple[Any, ...], places: Sequence[ArrayPlace]) -> Hashable:
-    """What submissions of other sizes, which stand in the same order, have in common with those of
-    a ``_key``, whose arrays are at ``places``."""
-    space = sized[3]
-    local = space.local_range if type(space) is NdRange else None
-    forms = [part.form if type(part) is SizedForm else part for part in sized[4:]]
-    return *sized[:3], space.ndim, local, *forms, _order(space, places)
+    return tuple(forms), tuple(sizes)

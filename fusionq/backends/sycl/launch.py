@@ -141,16 +141,14 @@ class SyclLaunch:
         """The arrays' addresses among the arguments of a copy, with the arrays' places."""
 
     def _be_over(self, bindings: Sequence[Binding], shape: LaunchShape) -> None:
-        program = self._program
-        shapes = {}
-        if program.work.depends_on_shapes:
+        program, whole, local = self._program, shape.global_range, shape.local_range
+        work, shapes = program.work, {}
+        if work.depends_on_shapes:
             arrays = zip(program.kernel.params, bindings, strict=False)
             shapes = {p.name: b.shape for p, b in arrays if isinstance(b, ArrayBinding)}
-        several = shape.global_range != shape.local_range
-        weight = PERSISTENT_WEIGHT if program.work.is_persistent and several else 1.0
-        self._operations = weight * program.work.operations(prod(shape.global_range), shapes)
-        self._global = list(shape.global_range)
-        self._local = list(shape.local_range)
+        weight = PERSISTENT_WEIGHT if work.is_persistent and whole != local else 1.0
+        self._operations = weight * work.operations(prod(whole), shapes)
+        self._global, self._local = list(whole), list(local)
 
     def resize(self, arguments: Sequence[Binding], shape: LaunchShape) -> bool:
         """See ``ResizableLaunch``; where the arguments are one structure."""

@@ -298,8 +298,8 @@ def test_launches_of_lists_that_nobody_has_serve_the_next(queue):
         return chain(queue, 50, a, b, fq.Buffer(50, np.float32), out, k + 0.5), out
 
     def given() -> object:
-        (run,) = queue._state.launcher.cache.by_sizes._runs.values()
-        return run.given
+        (known,) = queue._state.launcher.cache.resized._known.values()
+        return known.given
 
     for k in range(5):
         fusion, out = block(k)
