@@ -58,6 +58,7 @@ from fusionq.planning.specialise import (
 from fusionq.planning.stage_kernels import StageKernels
 from fusionq.planning.stages import Stage
 from fusionq.planning.turns_list import TurnsList, turns_list
+from fusionq.planning.values_apart import with_values_apart
 from fusionq.planning.widened_list import widened_list
 
 MOST_COMPARED = 64
@@ -127,28 +128,33 @@ class Planning:
         self._measuring = None if measured is None else _Measuring(measured)
         self.dependences: list[tuple[PairScope, ...]] = []
         """Of the first submissions, as far as they have been compared."""
-        widened = widened_list(submissions, target)
-        interchanged = interchanged_list(widened.submissions, target)
         validities = [plan.validity for plan in known]
         operations = operations_to_wait_for(len(submissions)) if is_waited_for else None
         self._operations = PlanOperations(seconds, operations=operations)
         with ISL_LOCK:
-            with plan_operations(self._operations):
-                before = widened.rests_on, interchanged.rests_on
-                self._turns = turns_list(interchanged.submissions, target, before)
             seen = varying_scalars(validities, submissions)
             fixed = constants(submissions, seen)
             varying = varying_since(validities, submissions, MOST_VALUES)
-        bounded = options.strategy == "auto" and not options.require
-        made = self._turns.submissions
         self._bound_of = partial(BuildBound, target=target, is_built=is_built)
-        bound = self._bound_of(made) if bounded else None
+        self._bounded = options.strategy == "auto" and not options.require
+        self._users = submissions
         self._task = PlanTask(
-            made, options, target, fixed, seen, varying, bool(known), self._measuring, bound,
-            self._turns.rest_on, finds_dependences,
+            submissions, options, target, fixed, seen, varying, bool(known), self._measuring,
+            None, (), finds_dependences,
         )  # fmt: skip
-        self._interchanged = interchanged
-        self._steps = _plan_steps(self._task, self.timings, self.dependences)
+        apart = with_values_apart(submissions, varying - fixed.keys(), validities)
+        self._is_apart = apart != tuple(submissions)
+        self._begin(apart)
+
+    def _begin(self, submissions: Sequence[Submission]) -> None:
+        """Plan ``submissions``, those of the task but for their scalars, from the start."""
+        target = self._task.target
+        widened = widened_list(submissions, target)
+        self._interchanged = interchanged = interchanged_list(widened.submissions, target)
+        with ISL_LOCK, plan_operations(self._operations):
+            before = widened.rests_on, interchanged.rests_on
+            self._turns = turns_list(interchanged.submissions, target, before)
+        self._begin_with(self._turns)
 
     def go_on(self, stops: Callable[[], bool] = lambda: False) -> Plan | None:
         """The plan; None where it ``stops`` before the next step."""
@@ -164,6 +170,10 @@ class Planning:
                         continue
                     ordered = self._turns.users_plan(end.value, self._interchanged.submissions)
                     plan: Plan = self._interchanged.users_plan(ordered)
+                    if self._is_apart and not plan.validity.holds(self._users):
+                        self._is_apart = False
+                        self._begin(self._users)
+                        continue
                     self._add(plan.timings, "passes", perf_counter() - started)
                     return plan
                 now = perf_counter()
@@ -182,11 +192,13 @@ class Planning:
 
     def _begin_without_turns(self) -> None:
         """Plan the list anew, in which all submissions go through their ranges in turns."""
-        made = self._interchanged.submissions
-        self._turns = TurnsList(made, {}, self._turns.before)
-        bound = None if self._task.bound is None else self._bound_of(made)
-        rest_on = self._turns.rest_on
-        self._task = replace(self._task, submissions=made, bound=bound, rest_on=rest_on)
+        self._begin_with(TurnsList(self._interchanged.submissions, {}, self._turns.before))
+
+    def _begin_with(self, turns: TurnsList) -> None:
+        """Plan the list of ``turns``."""
+        self._turns, made = turns, turns.submissions
+        bound = self._bound_of(made) if self._bounded else None
+        self._task = replace(self._task, submissions=made, bound=bound, rest_on=turns.rest_on)
         self.dependences.clear()
         self._steps = _plan_steps(self._task, self.timings, self.dependences)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -190,3 +192,69 @@ def test_equal_scalars_that_are_new_objects_are_no_other_scalars(value, monkeypa
             queue.submit(scaled_by, 100, kind(float(str(value))), b)
     assert not held
     assert (b.numpy()[:100] == np.float32(value)).all()
+
+
+@fq.kernel
+def from_on(item: fq.Item, a, k, b):
+    i = item.get_id(0)
+    if i >= k:
+        b[i] = a[i] + k
+
+
+@pytest.mark.parametrize("kernels", ["items", "shifts"])
+def test_scalars_that_are_equal_by_chance_are_planned_once_for_all(counts, queue, kernels):
+    """Which of them are equal is another one in each list, and all or none of them in some."""
+    chance, size, length = np.random.default_rng(3), 12, 5
+    chances = [chance.integers(0, 4, length) for _ in range(24)]
+    chances[9], chances[15], chances[20] = [np.full(length, n) for n in (0, 3, 11)]
+    chances[22] = np.arange(length)
+    made = []
+    for scalars in chances:
+        buffers = [fq.Buffer(np.arange(2 * size, dtype=np.int64) * n) for n in (1, 10)]
+        now, then = [buffer.numpy().copy() for buffer in buffers]
+        before = counts["plans"]
+        with fq.fusion(queue, strategy="fused"):
+            for s, k in enumerate(map(int, scalars)):
+                a, b = buffers[s % 2], buffers[1 - s % 2]
+                if kernels == "items":
+                    queue.submit(from_on, size, a, k, b)
+                    then[k:size] = now[k:size] + k
+                else:
+                    queue.submit(shifted_by, size, k, a, b)
+                    then[:size] = now[k : k + size]
+                now, then = then, now
+        made.append(counts["plans"] - before)
+        left = now if length % 2 == 0 else then
+        right = then if length % 2 == 0 else now
+        assert np.array_equal(buffers[0].numpy(), left)
+        assert np.array_equal(buffers[1].numpy(), right)
+    assert sum(made) <= MOST_VALUES + 4, made
+    assert not any(made[12:]), made
+
+
+@fq.kernel
+def summed(item: fq.Item, a, times, b):
+    i = item.get_id(0)
+    total = a[i]
+    for _ in range(times):
+        total = total + a[i]
+    b[i] = total
+
+
+def test_a_plan_that_does_not_serve_its_list_is_made_anew_with_its_values(queue, monkeypatch):
+    """``times`` is a constant of the kernel that is made for other values."""
+
+    def others(submissions, varying, known):
+        return tuple([
+            replace(s, arguments=(s.arguments[0], replace(s.arguments[1], value=7), s.arguments[2]))
+            for s in submissions
+        ])  # fmt: skip
+
+    monkeypatch.setattr(planner, "with_values_apart", others)
+    a, between, b = fq.Buffer(np.arange(9.0)), fq.Buffer(9, np.float64), fq.Buffer(9, np.float64)
+    for times in (2, 7, 3):
+        with fq.fusion(queue, strategy="fused") as f:
+            queue.submit(summed, 9, a, times, between)
+            queue.submit(summed, 9, between, times, b)
+        assert np.array_equal(b.numpy(), np.arange(9.0) * (times + 1) ** 2)
+        assert f.report.strategy == "fused"
