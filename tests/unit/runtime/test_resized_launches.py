@@ -10,6 +10,7 @@ import pytest
 
 import fusionq as fq
 from fusionq.execution import candidate_runs, prepare
+from fusionq.submission.pending import SubmissionList
 from tests.unit.runtime.kernels import add, add2d, reverse, scale, shift
 
 
@@ -245,3 +246,168 @@ def test_a_resized_launch_is_one_that_was_prepared(queue, monkeypatch):
     expected[100:800] = np.arange(100, 800) * 5
     expected[:10] = np.arange(10) * 2
     assert np.array_equal(out.numpy(), expected)
+
+
+@fq.kernel
+def moved_on(item: fq.Item, a, start, out):
+    i = item.get_id(0)
+    out[i] = a[start + i] + start
+
+
+def submit(queue, kernel, size, *args):
+    """One line of the program for all submissions of a test."""
+    return queue.submit(kernel, size, *args)
+
+
+@pytest.fixture
+def listed(monkeypatch):
+    """The submissions by themselves that were made a list of, to be prepared."""
+    made = []
+    original = SubmissionList.of.__func__
+
+    def counted(cls, entries, call):
+        made.append(len(entries))
+        return original(cls, entries, call)
+
+    monkeypatch.setattr(SubmissionList, "of", classmethod(counted))
+    return made
+
+
+def test_a_submission_of_new_sizes_is_recorded_nowhere(queue, listed):
+    if not queue._state.launcher.backend.abilities.resizes:
+        pytest.skip("its launches have the sizes that they were prepared for")
+    cache = queue._state.launcher.cache
+    for k, n in enumerate(range(64, 120)):
+        a, out = fq.Buffer(np.arange(n, dtype=np.float32)), fq.Buffer(n, np.float32)
+        submit(queue, scale, n, a, np.float32(n), out)
+        assert np.array_equal(out.numpy(), np.arange(n, dtype=np.float32) * np.float32(n))
+        if k == 2:
+            listed.clear()
+            before = len(cache.known), [len(form.sized) for form in cache.templates._forms.values()]
+    assert not listed
+    assert before == (
+        len(cache.known), [len(form.sized) for form in cache.templates._forms.values()]
+    )  # fmt: skip
+
+
+def test_what_is_refused_at_new_sizes(queue):
+    """Sizes and integers of which no check has been made are checked."""
+    chance = random.Random(8)
+    refused = 0
+    for _ in range(120):
+        n, more, start = chance.randint(1, 40), chance.randint(0, 4), chance.randint(0, 6)
+        a, out = np.arange(n + more, dtype=np.float32), fq.Buffer(n, np.float32)
+        if start > more:
+            with pytest.raises(fq.ArgumentError, match="start"):
+                submit(queue, moved_on, n, fq.Buffer(a), start, out)
+            refused += 1
+            continue
+        submit(queue, moved_on, n, fq.Buffer(a), start, out)
+        assert np.array_equal(out.numpy(), a[start : start + n] + np.float32(start))
+    assert 20 < refused < 100
+
+
+def test_sizes_that_stand_in_another_order(queue):
+    """Of the range and of two arrays, equal ones, larger ones, and none at all."""
+    chance = random.Random(9)
+    for _ in range(150):
+        n = chance.randint(0, 20)
+        of_a, of_out = n + chance.choice((0, 0, 1, -1, 7)), n + chance.choice((0, 0, 1, -1, 7))
+        if min(of_a, of_out) < 0:
+            continue
+        a, out = fq.Buffer(np.arange(of_a, dtype=np.float32)), fq.Buffer(of_out, np.float32)
+        if n > min(of_a, of_out):
+            with pytest.raises(fq.ArgumentError):
+                submit(queue, scale, n, a, 2.0, out)
+            continue
+        submit(queue, scale, n, a, 2.0, out)
+        expected = np.zeros(of_out, np.float32)
+        expected[:n] = np.arange(n) * 2
+        assert np.array_equal(out.numpy(), expected)
+
+
+def test_arrays_that_are_one_and_views_of_one(queue):
+    """The same Buffer twice, two views of one that are apart, touch, overlap, run backwards, and
+    separate ones take turns, at sizes of which most come once."""
+    chance = random.Random(10)
+    for _ in range(120):
+        n = chance.randint(1, 30)
+        store = np.arange(4 * n, dtype=np.float32)
+        held = fq.Buffer(store)
+        kind = chance.randrange(5)
+        parts = {
+            0: (slice(0, n), slice(0, n)),
+            1: (slice(0, n), slice(n, 2 * n)),
+            2: (slice(n, 2 * n), slice(3 * n, 4 * n)),
+            3: (slice(2 * n, n, -1), slice(3 * n, 4 * n)),
+            4: (slice(0, 2 * n, 2), slice(2 * n, 4 * n, 2)),
+        }[kind]  # fmt: skip
+        a, out = held[parts[0]], held[parts[1]]
+        submit(queue, scale, n, a, np.float32(3), out)
+        expected = store.copy()
+        expected[parts[1]] = store[parts[0]] * np.float32(3)
+        assert np.array_equal(held.numpy(), expected), kind
+        shared = store.copy()
+        submit(queue, scale, n, shared[parts[0]], np.float32(3), shared[parts[1]])
+        queue.wait()
+        assert np.array_equal(shared, expected), kind
+
+
+def test_rows_of_other_strides_by_themselves(queue):
+    chance = random.Random(12)
+    for _ in range(60):
+        rows, columns, more = chance.randint(1, 9), chance.randint(1, 30), chance.randint(0, 5)
+        a = np.arange(rows * (columns + more), dtype=np.float32).reshape(rows, columns + more)
+        part, out = a[:, :columns], np.zeros((rows, columns), np.float32)
+        submit(queue, add2d, (rows, columns), part, part[::-1], out)
+        queue.wait()
+        assert np.array_equal(out, part + part[::-1])
+
+
+def test_memory_that_cannot_be_had_at_a_new_size(queue, monkeypatch):
+    backend = queue._state.launcher.backend
+    for n in range(20, 30):
+        a = fq.Buffer(np.arange(n, dtype=np.float32))
+        out = fq.Buffer(n, np.float32)
+        if n == 25:
+
+            def refuse(nbytes: int, *others: object) -> None:
+                raise fq.DeviceError("there is no memory")
+
+            with monkeypatch.context() as patched:
+                for name in ("allocate", "filled", "unfilled"):
+                    patched.setattr(backend, name, refuse)
+                with pytest.raises(fq.DeviceError, match=r"argument 'out'.*there is no memory"):
+                    submit(queue, scale, n, a, 2.0, out)
+        submit(queue, scale, n, a, 2.0, out)
+        assert np.array_equal(out.numpy(), np.arange(n) * 2)
+
+
+def test_buffers_go_from_one_device_to_another_and_back(queue):
+    with fq.FusionQueue("reference") as other:
+        held = [fq.Buffer(np.ones(n, np.float32)) for n in range(30, 50)]
+        for _ in range(3):
+            for turn in (queue, other):
+                for buffer in held:
+                    submit(turn, scale, buffer.shape[0], buffer, 2.0, buffer)
+        for buffer in held:
+            assert (buffer.numpy() == 64).all()
+
+
+def test_sizes_and_what_else_a_list_of_one_is_for(queue):
+    """A list of one that runs unfused has launches like those of a submission by itself."""
+    reports = []
+    for n in range(40, 70):
+        a, out = fq.Buffer(np.arange(n, dtype=np.float32)), fq.Buffer(n, np.float32)
+        if n % 3 == 0:
+            with fq.fusion(queue, strategy="unfused") as f:
+                submit(queue, scale, n, a, np.float32(n), out)
+            reports.append((f, out, n))
+        else:
+            submit(queue, scale, n, a, np.float32(n), out)
+        assert np.array_equal(out.numpy(), np.arange(n, dtype=np.float32) * np.float32(n))
+    for f, out, n in reports:
+        out.write(np.zeros(n, np.float32))
+        f.replay().wait()
+        assert np.array_equal(out.numpy(), np.arange(n, dtype=np.float32) * np.float32(n))
+        assert [s.range for s in f.report.submissions] == [(n,)]
