@@ -1,4 +1,4 @@
-"""The launches of every program of the corpus, by each strategy: the table in docs/corpus.md.
+"""The launches of every program of the corpus, by each strategy: docs/measurements/corpus.md.
 
     python -m tools.corpus_launches                    # all of it: about half an hour
     python -m tools.corpus_launches 'jacobi*' harris   # some programs
