@@ -108,7 +108,7 @@ def new_arguments(queue: fq.FusionQueue, rounds: int) -> list[Measurement]:
         def new(number: int, made: Any = made) -> Any:
             return made(arrays(number)[0])
 
-        kinds[name] = new, call, f"the same result; {note}"
+        kinds[name] = new, call, note
         rests[name] = spins
     samples: dict[str, list[float]] = {name: [] for name in kinds}
     complete: list[float] = []

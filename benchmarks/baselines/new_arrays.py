@@ -1,5 +1,5 @@
 """Contenders for arguments that are new at each call: in1·in2 - (in1 - in3)·in4 over new arrays,
-with the result in a new one."""
+with the result in a new one; and what the first launch of it takes by itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 import fusionq as fq
-from fusionq.benchmarks.baselines.opencl import HEADER, LOCAL_SIZE
+from fusionq.benchmarks.baselines.opencl import HEADER, LOCAL_SIZE, Launch
 from fusionq.benchmarks.case import Unavailable
 from fusionq.benchmarks.cases import seeds
 
@@ -30,11 +30,14 @@ brings it up raises Unavailable."""
 
 def contenders(queue: fq.FusionQueue) -> Iterator[Contender]:
     """All of them; dpctl's is on the same SYCL queue."""
-    yield "numpy", "NumPy's operators", 0.0, lambda: (_as_they_are, _numpy)
-    yield "numexpr", "one expression", 0.0, lambda: (_as_they_are, _numexpr())
-    spins = "one loop, parallel; its threads spin between calls"
+    yield "numpy", "the same result; NumPy's operators", 0.0, lambda: (_as_they_are, _numpy)
+    yield "numexpr", "the same result; one expression", 0.0, lambda: (_as_they_are, _numexpr())
+    spins = "the same result; one loop, parallel; its threads spin between calls"
     yield "numba", spins, SPIN_SECONDS, lambda: (_as_they_are, _numba())
-    yield "dpctl", "four launches of built kernels, USM", 0.0, lambda: _dpctl(queue)
+    four = "the same result; four launches of built kernels, USM"
+    yield "dpctl", four, 0.0, lambda: _dpctl(queue)
+    one = "one of these launches, with the memory of its result"
+    yield "dpctl_one_launch", one, 0.0, lambda: _dpctl(queue, seeds.UNFUSED_LAUNCHES[:1])
 
 
 def _as_they_are(inputs: Arrays) -> Arrays:
@@ -74,7 +77,9 @@ def _numba() -> Call:
     return call
 
 
-def _dpctl(queue: fq.FusionQueue) -> tuple[Make, Call]:
+def _dpctl(
+    queue: fq.FusionQueue, launches: Sequence[Launch] = seeds.UNFUSED_LAUNCHES
+) -> tuple[Make, Call]:
     native = queue.sycl_queue
     if native is None:
         raise Unavailable("dpctl's launches need a SYCL device")
@@ -94,13 +99,13 @@ def _dpctl(queue: fq.FusionQueue) -> tuple[Make, Call]:
         return memory
 
     def call(inputs: Any) -> Any:
-        names = ("in1", "in2", "in3", "in4", "tmp1", "tmp2", "tmp3", "out")
         nbytes = inputs[0].nbytes
-        memory = dict(zip(names, [*inputs, *[new(nbytes) for _ in range(4)]], strict=True))
+        memory = dict(zip(("in1", "in2", "in3", "in4"), inputs, strict=True))
+        memory |= {arrays[-1]: new(nbytes) for _, arrays in launches}
         n = nbytes // np.dtype(np.float32).itemsize
         items = ctypes.c_longlong(n)
         whole = [-(-n // LOCAL_SIZE) * LOCAL_SIZE]
-        for name, arrays in seeds.UNFUSED_LAUNCHES:
+        for name, arrays in launches:
             arguments = [*[memory[a] for a in arrays], items]
             native.submit_async(kernels[name], arguments, whole, [LOCAL_SIZE])
         return memory

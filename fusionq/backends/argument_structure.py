@@ -28,9 +28,11 @@ _ADDRESS, _COUNT = "Q", "q"
 class _Member(NamedTuple):
     """A member of the structure: what a slot of the kernel takes of a parameter's binding."""
 
-    slot: Slot
     position: int
     """Which of the kernel's parameters."""
+    kind: str
+    """Of an array ``"address"``, ``"shape"`` or ``"strides"``; ``"scalar"``."""
+    dim: int
     scalar: _ScalarMember | None
     """Where the parameter is a scalar."""
 
@@ -74,6 +76,14 @@ class _Layout(NamedTuple):
     scalars: dict[str, _ScalarMember]
 
 
+def _kind_of(slot: Slot) -> tuple[str, int]:
+    if isinstance(slot, ExtentArgument):
+        return "shape", slot.dim
+    if isinstance(slot, Stride):
+        return "strides", slot.dim
+    return ("address" if isinstance(slot, Pointer) else "scalar"), 0
+
+
 @cached_by_identity
 def _layout(slots: Sequence[Slot], kernel: Kernel) -> _Layout:
     params = {param.name: (k, param) for k, param in enumerate(kernel.params)}
@@ -94,7 +104,7 @@ def _layout(slots: Sequence[Slot], kernel: Kernel) -> _Layout:
             scalars[param.name] = scalar
         elif type(slot) is Pointer:
             addresses[param.name] = begin
-        members.append(_Member(slot, position, scalar))
+        members.append(_Member(position, *_kind_of(slot), scalar))
     end = {1: "0B", 2: "0H", 4: "0I", 8: "0Q"}[widest]  # a multiple of the widest
     return _Layout(tuple(members), struct.Struct(format + end), addresses, scalars)
 
@@ -120,17 +130,17 @@ class ArgumentStructure:
 
     def _packed(self, kernel: Kernel, bindings: Sequence[Binding]) -> bytes:
         numbers: list[int | float] = []
-        for slot, position, scalar in self._layout.members:
+        for position, kind, dim, scalar in self._layout.members:
             binding = bindings[position]
             if type(binding) is ArrayBinding:
-                if type(slot) is Pointer:
+                if kind == "address":
                     numbers.append(binding.address)
                     continue
-                if type(slot) is ExtentArgument:
-                    numbers.append(binding.shape[slot.dim])
+                if kind == "shape":
+                    numbers.append(binding.shape[dim])
                     continue
-                if type(slot) is Stride:
-                    numbers.append(binding.strides[slot.dim])
+                if kind == "strides":
+                    numbers.append(binding.strides[dim])
                     continue
             if scalar is None or not isinstance(binding, (bool, int, float, np.generic)):
                 raise misfit(kernel, kernel.params[position], binding)

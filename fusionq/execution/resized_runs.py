@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from fusionq.analysis.aliasing import has_element_twice
 from fusionq.analysis.submission import ArrayPlace, Operands, ScalarValue
 from fusionq.analysis.validity import Validity
-from fusionq.backends.base import Backend, ResizableLaunch
+from fusionq.backends.base import Backend, Binding, ResizableLaunch
 from fusionq.base.errors import DeviceError
 from fusionq.base.options import UNFUSED, FusionOptions
-from fusionq.execution.binding import Arguments, StageParameters, parameters_of
+from fusionq.execution.binding import Arguments, parameters_of
 from fusionq.execution.split_launch import is_split
 from fusionq.language.ranges import NdRange
 from fusionq.planning.launching import launch_shape_of
@@ -40,8 +39,8 @@ class _Resizable:
     """What chose its plan, if something did."""
     validity: Validity
     """That of its plan."""
-    stages: Sequence[tuple[StagePlan, StageParameters]]
-    """Of its plan, with what their parameters are bound to."""
+    stages: Sequence[tuple[StagePlan, Callable[[Arguments], list[Binding]]]]
+    """Of its plan, with what gives the values of their parameters."""
     one_view: Sequence[tuple[int, int]]
     """The arrays that share the memory of one before, with that one: they are one and the same
     view."""
@@ -76,11 +75,12 @@ class _Resizable:
         run = self.given
         assert run is not None
         arguments = Arguments(operands, places, values, addresses)
-        for (stage, of_stage), launch in zip(self.stages, run.launches, strict=True):
+        for (stage, read), launch in zip(self.stages, run.launches, strict=True):
             shape = launch_shape_of(stage, operands, backend.target)
             if shape is None or is_split(backend, shape):
                 return False
-            if not cast(ResizableLaunch, launch).resize(of_stage.bindings(arguments), shape):
+            resizable: ResizableLaunch = launch  # type: ignore[assignment]  # see Abilities.resizes
+            if not resizable.resize(read(arguments), shape):
                 return False
         run.bound_values[:] = values
         run.packed = None
@@ -227,7 +227,10 @@ class ResizedRuns:
             run,
             chooser,
             plan.validity,
-            list(zip(plan.stages, parameters_of(plan, pending), strict=True)),
+            [
+                (stage, of_stage.reader())
+                for stage, of_stage in zip(plan.stages, parameters_of(plan, pending), strict=True)
+            ],
             [(k, memories.index(m)) for k, m in enumerate(memories) if memories.index(m) != k],
             [(k, size) for k, (contiguous, size) in enumerate(loose) if not contiguous],
         )

@@ -41,7 +41,9 @@ Shapes = Mapping[str, Sequence[int]]
 class WorkBound:
     """How many operations a kernel takes at most.  What no extent changes is counted once."""
 
-    __slots__ = ("_each", "_kernel", "_latest", "_persistent")
+    __slots__ = (
+        "_each", "_kernel", "_latest", "_persistent", "depends_on_shapes", "is_persistent",
+    )  # fmt: skip
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
@@ -54,16 +56,10 @@ class WorkBound:
             self._persistent = persistent
         else:
             self._each = _for_all_shapes(kernel)
-
-    @property
-    def is_persistent(self) -> bool:
+        self.is_persistent = self._persistent is not None
         """Whether it is that of a persistent kernel."""
-        return self._persistent is not None
-
-    @property
-    def depends_on_shapes(self) -> bool:
+        self.depends_on_shapes = self._each == inf
         """Whether ``operations`` needs the shapes."""
-        return self._each == inf
 
     def operations(self, items: int, shapes: Shapes) -> float:
         """Operations of ``items`` work-items, about, or more; infinite where a loop's end depends

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import Sized
+from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import LaunchShape, Target
 from fusionq.codegen.launch_shape import launch_shape, launch_shape_of_rows
 from fusionq.planning.plan import StagePlan
@@ -15,8 +16,10 @@ def launch_shape_of(
     stage: StagePlan, submissions: Sequence[Sized], target: Target
 ) -> LaunchShape | None:
     """The work-items to launch for ``stage``, or None if there are none."""
+    if _is_plain(stage):
+        return _plain_shape(stage, submissions, target)
     extents = stage.range_of(submissions)
-    if 0 in extents:
+    if extents.size == 0:
         return None
     if stage.beside:
         ranges = [part.range_of(submissions) for part in stage.beside]
@@ -30,13 +33,7 @@ def launch_shape_of(
     if stage.kernel.row_lanes is not None:
         return launch_shape_of_rows(space, stage.kernel.row_lanes, target)
     if stage.local_range is None:
-        ends: set[int] = set()
-        if len(space) == 1 and len(stage.submissions) > 1:
-            ranges = [global_range(submissions[s]) for s in stage.present]
-            if ranges.count(ranges[0]) != len(ranges) or ranges[0] != space:
-                ends.update([range_.size for range_ in ranges])
-                ends -= {0, space[0]}
-        return launch_shape(space, target, ends)
+        return launch_shape(space, target, _ends(stage, submissions, space))
     done = stage.local_range if stage.tiling is None else stage.tiling.tile
     launched = stage.local_range
     if stage.kernel.padded_row is not None:
@@ -46,3 +43,36 @@ def launch_shape_of(
         for extent, items, local in zip(space, done, launched, strict=True)
     )
     return LaunchShape(whole, launched)
+
+
+def _plain_shape(
+    stage: StagePlan, submissions: Sequence[Sized], target: Target
+) -> LaunchShape | None:
+    whole = global_range(submissions[stage.geometry])
+    if 0 in whole:
+        return None
+    for s in stage.submissions:
+        if submissions[s].range != whole:
+            return launch_shape(whole, target, _ends(stage, submissions, whole))
+    return launch_shape(whole, target)
+
+
+def _ends(
+    stage: StagePlan, submissions: Sequence[Sized], space: tuple[int, ...]
+) -> Collection[int]:
+    """Where the stage's submissions end that have but a part of ``space``, of one dimension."""
+    if len(space) > 1:
+        return ()
+    return {global_range(submissions[s]).size for s in stage.present} - {0, space[0]}
+
+
+@cached_by_identity
+def _is_plain(stage: StagePlan) -> bool:
+    """Whether work-items of ``stage`` are those of its ``geometry``, whose work-groups nobody has
+    chosen."""
+    return (
+        stage.mode == "ids"
+        and stage.local_range is None
+        and stage.kernel.row_lanes is None
+        and not (stage.beside or stage.extents or stage.order or stage.items_at_once)
+    )

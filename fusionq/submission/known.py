@@ -174,7 +174,8 @@ class KnownSubmission:
         for position, least, greatest in self.bounds:
             if not least <= int(operands.values[position]) <= greatest:
                 return False
-        return any([validity.holds((operands,)) for validity in self.checks])
+        of_one = (operands,)
+        return any([validity.holds(of_one) for validity in self.checks])
 
     def passes(self, operands: Operands) -> bool:
         """Whether one of the ``checks`` serves this submission with these ``operands``; their
