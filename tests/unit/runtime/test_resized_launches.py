@@ -411,3 +411,33 @@ def test_sizes_and_what_else_a_list_of_one_is_for(queue):
         f.replay().wait()
         assert np.array_equal(out.numpy(), np.arange(n, dtype=np.float32) * np.float32(n))
         assert [s.range for s in f.report.submissions] == [(n,)]
+
+
+@fq.kernel
+def mean_of_three(item: fq.Item, a, first, out):
+    i = item.get_id(0)
+    if i >= first and i > 0 and i < a.shape[0] - 1:
+        out[i] = (a[i - 1] + a[i] + a[i + 1]) * np.float32(0.25)
+
+
+@pytest.mark.slow
+def test_persistent_kernels_of_new_sizes(queue):
+    """Of one tile a stage by one worker, whose tiles wait for whole stages, or of more; stages of
+    which nothing is stored are among them."""
+    chance, strategies = random.Random(13), set()
+    for n in [*chance.sample(range(1, 90), 12), 5_000, 64, 20_000, 63]:
+        contents = [np.arange(n, dtype=np.float32) * k % 5 for k in (1, 3)]
+        a, b = map(fq.Buffer, contents)
+        with fq.fusion(queue, strategy="megakernel") as f:
+            for k in range(4):
+                first = chance.choice((0, 1, n // 2, n))
+                source, target = (a, b) if k % 2 == 0 else (b, a)
+                queue.submit(mean_of_three, n, source, first, target)
+                now, then = contents if k % 2 == 0 else contents[::-1]
+                mean = (now[:-2] + now[1:-1] + now[2:]) * np.float32(0.25)
+                low = max(first, 1)
+                then[low:-1] = mean[low - 1 :]
+        assert np.array_equal(a.numpy(), contents[0])
+        assert np.array_equal(b.numpy(), contents[1])
+        strategies.add(f.report.strategy)
+    assert "megakernel" in strategies
