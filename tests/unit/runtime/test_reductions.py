@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.frontend import first_kernels
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.language.combine import joint_reduction
 from fusionq.memory.temporaries import MOST_BYTES
@@ -349,8 +350,9 @@ def test_calls_use_the_memory_of_partial_results_again():
     assert queue._state.temporaries._bytes == 0
 
 
-def test_other_sizes_are_like_the_first():
+def test_other_sizes_are_like_the_first(monkeypatch):
     """No kernel is made anew for them."""
+    monkeypatch.setattr(first_kernels, "_first", {})
     kernel = fq.kernel(add_all.function)
     with fq.FusionQueue("reference") as queue:
         out = fq.Buffer(1, "f4")
