@@ -26,6 +26,20 @@ def one_in(count: int, values: Iterable[T], first: int = 0) -> list[T]:
     return list(values) if is_whole() else list(islice(values, first, None, count))
 
 
+def some_pairs(first: Sequence[T], second: Sequence[T], some: int = 3) -> list[tuple[T, T]]:
+    """All pairs in the profile ``nightly``, else each of ``first`` with ``some`` of ``second``, far
+    from each other and the next ones each time: no value of either is left out if ``some`` times as
+    many are in ``first`` as in ``second``."""
+    if is_whole() or len(second) <= some:
+        return [(one, other) for one in first for other in second]
+    steps = [k * len(second) // some for k in range(some)]
+    return [
+        (one, second[(number + step) % len(second)])
+        for number, one in enumerate(first)
+        for step in steps
+    ]
+
+
 def covering(combinations: Sequence[Values]) -> list[int]:
     """Positions of few combinations that hold each value of each parameter that some combination
     holds: the one with most that are missing, each time, of the values taken least."""

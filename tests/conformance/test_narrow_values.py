@@ -61,7 +61,7 @@ def test_operations(queue: fq.FusionQueue, dtypes: tuple[str, str], strategy: fq
         out, real = fq.Buffer((64, 12), np.int64), fq.Buffer(64, np.float32)
         small, table = fq.Buffer(64, np.uint8), fq.Buffer(np.arange(6) * 11)
         total = fq.Buffer(8, np.int64)
-        with fq.fusion(own, strategy=strategy):
+        with fq.fusion(own, strategy=strategy if own is queue else "unfused"):
             own.submit(combined, 64, fq.Buffer(a), fq.Buffer(b), table, out, real, small)
             own.submit(summed, 8, fq.Buffer(a.reshape(8, 8)), total)
         found.append([x.numpy().copy() for x in (out, real, small, total)])

@@ -30,7 +30,8 @@ def run(
     results = []
     for own in (fq.FusionQueue("reference"), queue):
         buffers = [fq.Buffer(array.copy()) for array in arrays]
-        with fq.fusion(own, strategy=strategy, **more) as f:
+        way = {"strategy": strategy, **more} if own is queue else {"strategy": "unfused"}
+        with fq.fusion(own, **way) as f:
             for kernel, items, *which in steps:
                 own.submit(kernel, items, *(buffers[k] for k in which))
         results.append([buffer.numpy().copy() for buffer in buffers])

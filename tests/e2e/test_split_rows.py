@@ -12,7 +12,7 @@ import pytest
 import fusionq as fq
 from fusionq.analysis.small_extents import SMALL_EXTENT
 from fusionq.kernels.library import Array
-from tests.in_turn import one_in
+from tests.in_turn import one_in, some_pairs
 
 EXTREMES = (0, 1, -1, 5, 31, 64, 1 << 40, -(1 << 40), (1 << 63) - 1, -(1 << 63))
 ROWS = ((1, 1), (1, 15), (2, 16), (3, 17), (1, 33), (5, 130), (40, 2), (33, 100))
@@ -243,7 +243,7 @@ KERNELS = (
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
 def test_rows_of_all_lengths(queue: fq.FusionQueue, kernel: Any) -> None:
-    for shape in one_in(2, ROWS, first=KERNELS.index(kernel) % 2):
+    for shape in one_in(4, ROWS, first=KERNELS.index(kernel) % 4):
         report = run(queue, kernel, shape)
         # Which bounds rows of few elements have is known when they are built.
         known = kernel in (beside_others, left_out) and shape[-1] <= SMALL_EXTENT
@@ -253,13 +253,14 @@ def test_rows_of_all_lengths(queue: fq.FusionQueue, kernel: Any) -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
 def test_tiles_of_rows_of_all_lengths(queue: fq.FusionQueue, kernel: Any) -> None:
-    for shape in one_in(2, (*ROWS, (3, 18), (4, 20), (2, 22)), first=KERNELS.index(kernel) % 2):
+    shapes = (*ROWS, (3, 18), (4, 20), (2, 22))
+    for shape in one_in(5, shapes, first=KERNELS.index(kernel) % 5):
         rng = np.random.default_rng(3)
         given = [rng.integers(-99, 99, shape).astype("float32") for _ in range(2)]
         results = []
         for own in (queue, fq.FusionQueue("reference")):
             a, b = (fq.Buffer(array.copy()) for array in given)
-            with fq.fusion(own, strategy="megakernel"):
+            with fq.fusion(own, strategy="megakernel" if own is queue else "unfused"):
                 for one, other in ((a, b), (b, a), (a, b)):
                     own.submit(kernel, fq.Range(*shape), one, other)
             results.append([a.numpy().copy(), b.numpy().copy()])
@@ -281,9 +282,8 @@ def by_arguments(item: fq.Item, a: Array, b: Array, s: np.int64, t: np.int64) ->
 def test_guards_by_arguments_that_hold_nowhere_everywhere_and_in_between(
     queue: fq.FusionQueue,
 ) -> None:
-    for s in EXTREMES:
-        for t in EXTREMES:
-            assert is_split(run(queue, by_arguments, (77,), s, t))
+    for s, t in some_pairs(EXTREMES, EXTREMES):
+        assert is_split(run(queue, by_arguments, (77,), s, t))
 
 
 @fq.kernel
@@ -316,16 +316,16 @@ def test_multiples_at_a_distance(queue: fq.FusionQueue, shape: tuple[int, ...]) 
 
 
 def test_multiples_and_arguments(queue: fq.FusionQueue) -> None:
-    for s in (*EXTREMES, 3, 70, -76, 1 << 61, 1 << 62):
-        for t in (*EXTREMES, 2, 153, -80):
-            run(queue, times_arguments, (77,), s, t)
+    firsts, seconds = (*EXTREMES, 3, 70, -76, 1 << 61, 1 << 62), (*EXTREMES, 2, 153, -80)
+    for s, t in some_pairs(firsts, seconds):
+        run(queue, times_arguments, (77,), s, t)
 
 
 def test_distances_by_arguments(queue: fq.FusionQueue) -> None:
-    for s in (*EXTREMES, 3, 70, 77, -76, 1 << 61, (1 << 61) + 1, 1 << 62):
-        for t in (*EXTREMES, 2, 76, -80):
-            run(queue, at_distance, (77,), s, t)
-            run(queue, at_distance, (77,), t, s)
+    firsts = (*EXTREMES, 3, 70, 77, -76, 1 << 61, (1 << 61) + 1, 1 << 62)
+    for s, t in some_pairs(firsts, (*EXTREMES, 2, 76, -80)):
+        run(queue, at_distance, (77,), s, t)
+        run(queue, at_distance, (77,), t, s)
 
 
 @fq.kernel
@@ -362,7 +362,7 @@ def test_tiles_of_windows_by_arguments(queue: fq.FusionQueue, strategy: Any) -> 
         results = []
         for own in (queue, fq.FusionQueue("reference")):
             a, b = fq.Buffer(given.copy()), fq.Buffer(given.copy())
-            with fq.fusion(own, strategy=strategy):
+            with fq.fusion(own, strategy=strategy if own is queue else "unfused"):
                 own.submit(in_windows, 77, a, b, r, s)
                 own.submit(in_windows, 77, b, a, r, s)
             results.append([a.numpy().copy(), b.numpy().copy()])
@@ -377,7 +377,7 @@ def test_tiles_at_a_distance(queue: fq.FusionQueue, strategy: Any) -> None:
         results = []
         for own in (queue, fq.FusionQueue("reference")):
             a, b = fq.Buffer(given.copy()), fq.Buffer(given.copy())
-            with fq.fusion(own, strategy=strategy):
+            with fq.fusion(own, strategy=strategy if own is queue else "unfused"):
                 for _ in range(2):
                     own.submit(at_distance, 77, a, b, s, t)
                     own.submit(at_distance, 77, b, a, t, s)
@@ -408,9 +408,8 @@ def by_periods(item: fq.Item, a: Array, b: Array, s: np.int64, t: np.int64) -> N
 
 
 def test_periods_that_are_added_and_wrap_around(queue: fq.FusionQueue) -> None:
-    for s in EXTREMES:
-        for t in (*EXTREMES, 76, 77, 80):
-            run(queue, by_periods, (77,), s, t)
+    for s, t in some_pairs(EXTREMES, (*EXTREMES, 76, 77, 80)):
+        run(queue, by_periods, (77,), s, t)
 
 
 @fq.kernel

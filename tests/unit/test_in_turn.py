@@ -7,7 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.in_turn import after_the_first, before_the_last, covering, in_turn_of, one_backend_each
+from tests.in_turn import (
+    after_the_first,
+    before_the_last,
+    covering,
+    in_turn_of,
+    is_whole,
+    one_backend_each,
+    some_pairs,
+)
 
 
 def every_combination(**counts: int) -> list[dict[str, object]]:
@@ -42,6 +50,14 @@ def test_values_are_taken_about_equally_often() -> None:
     combinations = every_combination(backend=3, case=12)
     kept = [combinations[k]["backend"] for k in covering(combinations)]
     assert [kept.count(backend) for backend in range(3)] == [4, 4, 4]
+
+
+@pytest.mark.parametrize("first, second", [(10, 10), (15, 13), (5, 15), (3, 2), (1, 3), (4, 0)])
+def test_pairs_hold_each_value_of_either(first: int, second: int) -> None:
+    pairs = some_pairs(range(first), range(100, 100 + second))
+    assert {one for one, _ in pairs} == (set(range(first)) if second else set())
+    assert {other for _, other in pairs} == set(range(100, 100 + second))
+    assert len(set(pairs)) == len(pairs) == first * (second if is_whole() else min(second, 3))
 
 
 def test_none_of_none() -> None:
