@@ -111,19 +111,20 @@ class ResizedRuns:
         known = self._known.get(_key_of(pending, options))
         if known is None or (known.chooser is not None and not known.chooser.untimed):
             return None
-        is_sized = known.given is not None and known.sizes == kind.entries
+        is_ours = known.given is not None and is_alone(known)
+        is_sized = is_ours and known.sizes == kind.entries  # then only scalars are to be asked about
         if not is_sized and not known.serves(operands, places):
             return None
         run = known.run
         submitted, timings = pending.submitted(), dict(pending.admission)
         try:
-            if known.given is not None and is_alone(known):
+            if is_ours:
+                assert known.given is not None
                 known.given.serve(run, backend, memory, places, addresses, submitted, timings)
             else:
                 known.given = run.elsewhere(
                     backend, memory, places, addresses, submitted, timings
                 )
-                is_sized = False
             given = known.given
             if given is None:
                 return None

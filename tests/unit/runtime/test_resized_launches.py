@@ -130,6 +130,25 @@ def test_sizes_and_scalars_for_which_a_plan_does_not_hold(queue):
         assert np.array_equal(out.numpy(), 2 * expected)
 
 
+def test_a_copy_of_the_sizes_before_is_asked_about_its_scalars(queue):
+    """Where the fusion before is kept, so that the launches are copied for a list of the same sizes
+    whose scalars the plan does not hold for."""
+    kept = []
+    distances = [0, 2, 3, 4, 5, 0, 0, 3, 3, 0, 0, 5, 0, 0, 7, 7, 0]
+    for k, distance in enumerate(distances * 3):
+        n = 300 + (k + 1) // 2 % 5
+        a, between = fq.Buffer(inputs(n, k)[0]), fq.Buffer(n, np.float32)
+        out = fq.Buffer(np.full(n, -1, np.float32))
+        with fq.fusion(queue, strategy="sequence") as f:
+            queue.submit(scale, n, a, 2.0, between)
+            queue.submit(shift, n, between, distance, out)
+        kept.append(f)
+        expected = np.full(n, -1, np.float32)
+        expected[: n - distance] = a.numpy()[distance:] * np.float32(2)
+        assert np.array_equal(out.numpy(), expected), (n, distance)
+        assert len(f.report.stages) == 1 or distance, (n, distance)
+
+
 def test_empty_ranges_between_others(queue):
     for n in (8, 9, 0, 10, 1, 11, 0, 12):
         (a, b), out = inputs(n), fq.Buffer(n, np.float32)
