@@ -33,7 +33,7 @@ def launch_shape(
     if not slower:
         if ends and device.kind == "cpu":
             part = _ending(fastest, part, ends, vector, target.preferred_work_group)
-        return LaunchShape((-(-fastest // part) * part,), (part,))
+        return LaunchShape((_round_up(fastest, part),), (part,))
     local = [part]
     for extent in reversed(slower):
         most = max(budget // prod(local), 1)

@@ -104,20 +104,6 @@ class StageParameters(NamedTuple):
         """Their values; DeviceError where memory cannot be allocated or reached."""
         return [p.value(arguments) for p in self.parameters if p is not None]
 
-    def reader(self) -> Callable[[Arguments], list[Binding]]:
-        """``bindings`` as one function, for arguments all of whose addresses are known: it takes
-        half of the time."""
-        values = ", ".join([p.text() for p in self.parameters if p is not None])
-        lines = (
-            "def read(of):",
-            "    places, addresses, values = of.places, of.addresses, of.values",
-            f"    return [{values}]",
-        )
-        names = {"__builtins__": {}, "ArrayBinding": ArrayBinding, "in_units": _in_units}
-        exec(compile("\n".join(lines), "<bindings>", "exec"), names)
-        read: Callable[[Arguments], list[Binding]] = names["read"]  # type: ignore[assignment]  # so
-        return read
-
 
 @cached_by_identity
 def parameters_of(plan: Plan, pending: SubmissionList) -> tuple[StageParameters, ...]:
@@ -167,12 +153,6 @@ class _Array(NamedTuple):
         address = arguments.address_of(place, source)
         return ArrayBinding(address, shape, _in_units(strides, unit))
 
-    def text(self) -> str:
-        """The same as an expression, see ``StageParameters.reader``."""
-        place = f"places[{int(self.place)}]"
-        strides = f"in_units({place}[1], {int(self.unit)})"
-        return f"ArrayBinding(addresses[{int(self.place)}], {place}[0], {strides})"
-
 
 @lru_cache(1024)
 def _in_units(strides: tuple[int, ...], unit: int) -> tuple[int, ...]:
@@ -188,10 +168,6 @@ class _Scalar(NamedTuple):
         """The parameter's value."""
         return arguments.values[self.place]
 
-    def text(self) -> str:
-        """The same as an expression."""
-        return f"values[{int(self.place)}]"
-
 
 class _Extent(NamedTuple):
     """An extent of a submission's range (``argument`` None) or of an array argument."""
@@ -203,11 +179,6 @@ class _Extent(NamedTuple):
     def value(self, arguments: Arguments) -> int:
         """The parameter's value."""
         return arguments.operands[self.submission].number(self.argument, self.dim)
-
-    def text(self) -> str:
-        """The same as an expression."""
-        argument = None if self.argument is None else int(self.argument)
-        return f"of.operands[{int(self.submission)}].number({argument}, {int(self.dim)})"
 
 
 _Parameter = _Array | _Scalar | _Extent

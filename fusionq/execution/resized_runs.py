@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from fusionq.analysis.aliasing import has_element_twice
 from fusionq.analysis.submission import ArrayPlace, Operands, ScalarValue
 from fusionq.analysis.validity import Validity
-from fusionq.backends.base import Backend, Binding, ResizableLaunch
+from fusionq.backends.base import Backend, ResizableLaunch
 from fusionq.base.errors import DeviceError
 from fusionq.base.options import UNFUSED, FusionOptions
-from fusionq.execution.binding import Arguments, parameters_of
+from fusionq.base.size_order import size_order
+from fusionq.execution.binding import Arguments, StageParameters, parameters_of
 from fusionq.execution.split_launch import is_split
 from fusionq.language.ranges import NdRange
 from fusionq.planning.launching import launch_shape_of
@@ -39,8 +41,8 @@ class _Resizable:
     """What chose its plan, if something did."""
     validity: Validity
     """That of its plan."""
-    stages: Sequence[tuple[StagePlan, Callable[[Arguments], list[Binding]]]]
-    """Of its plan, with what gives the values of their parameters."""
+    stages: Sequence[tuple[StagePlan, StageParameters]]
+    """Of its plan, with what their parameters are bound to."""
     one_view: Sequence[tuple[int, int]]
     """The arrays that share the memory of one before, with that one: they are one and the same
     view."""
@@ -75,12 +77,11 @@ class _Resizable:
         run = self.given
         assert run is not None
         arguments = Arguments(operands, places, values, addresses)
-        for (stage, read), launch in zip(self.stages, run.launches, strict=True):
+        for (stage, of_stage), launch in zip(self.stages, run.launches, strict=True):
             shape = launch_shape_of(stage, operands, backend.target)
             if shape is None or is_split(backend, shape):
                 return False
-            resizable: ResizableLaunch = launch  # type: ignore[assignment]  # see Abilities.resizes
-            if not resizable.resize(read(arguments), shape):
+            if not cast(ResizableLaunch, launch).resize(of_stage.bindings(arguments), shape):
                 return False
         run.bound_values[:] = values
         run.packed = None
@@ -112,7 +113,7 @@ class ResizedRuns:
         if known is None or (known.chooser is not None and not known.chooser.untimed):
             return None
         is_ours = known.given is not None and is_alone(known)
-        is_sized = is_ours and known.sizes == kind.entries  # then only scalars are to be asked about
+        is_sized = is_ours and known.sizes == kind.entries  # then rebind asks about scalars
         if not is_sized and not known.serves(operands, places):
             return None
         run = known.run
@@ -183,7 +184,7 @@ class ResizedRuns:
                         return None
                 find_addresses(given.movable, given.pointers, backend, memory, places, addresses)
             if known.sizes == sizes:
-                given.move_to(addresses)
+                given.move(backend, memory, places, addresses)
                 return given if not values or given.rebind(values, lambda: of_one) else None
             if known.serves(of_one, places):
                 if known.resize(backend, of_one, places, addresses, values):
@@ -228,10 +229,7 @@ class ResizedRuns:
             run,
             chooser,
             plan.validity,
-            [
-                (stage, of_stage.reader())
-                for stage, of_stage in zip(plan.stages, parameters_of(plan, pending), strict=True)
-            ],
+            list(zip(plan.stages, parameters_of(plan, pending), strict=True)),
             [(k, memories.index(m)) for k, m in enumerate(memories) if memories.index(m) != k],
             [(k, size) for k, (contiguous, size) in enumerate(loose) if not contiguous],
         )
@@ -277,12 +275,7 @@ def size_key(
         sizes += extents
         for place in submission.places:
             sizes += place[0]
-    order: Hashable = len(sizes)
-    if sizes.count(sizes[0]) != len(sizes):
-        numbers: dict[int, int] = {}
-        number = numbers.setdefault
-        pattern = tuple([number(size, len(numbers)) for size in sizes])
-        order = pattern, tuple([numbers[size] for size in sorted(numbers)])
-    if 0 in sizes:
+    order = size_order(sizes)
+    if order is None:
         return None
     return options, memories, largest.bit_length(), order, tuple(map(type, memory)), *forms

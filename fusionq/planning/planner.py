@@ -153,8 +153,8 @@ class Planning:
         self._interchanged = interchanged = interchanged_list(widened.submissions, target)
         with ISL_LOCK, plan_operations(self._operations):
             before = widened.rests_on, interchanged.rests_on
-            self._turns = turns_list(interchanged.submissions, target, before)
-        self._begin_with(self._turns)
+            turns = turns_list(interchanged.submissions, target, before)
+        self._begin_with(turns)
 
     def go_on(self, stops: Callable[[], bool] = lambda: False) -> Plan | None:
         """The plan; None where it ``stops`` before the next step."""

@@ -272,12 +272,6 @@ class PreparedRun:
         arguments are at ``addresses``; where these are not known, they are added."""
         move_launches(self.movable, self.pointers, backend, memory, places, addresses)
 
-    def move_to(self, addresses: Sequence[int | None]) -> None:
-        """The same, where all that the launches use are known."""
-        for launch in self.movable:
-            if launch is not None:
-                launch.move(addresses)
-
     def has_launches(self, backend: Backend, launches: list[PreparedLaunch | None]) -> None:
         """``launches`` are prepared: those of this run."""
         self.launches = launches

@@ -14,6 +14,7 @@ import numpy as np
 
 from fusionq.analysis.submission import ArrayPlace, Operands, ScalarValue
 from fusionq.base.call_site import call_in
+from fusionq.base.size_order import size_order
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.accessor import AccessorArgument
@@ -180,20 +181,12 @@ def _of_gpu(token: GpuToken) -> SizedForm | None:
     return sized_form(tuple(shape), tuple(strides), dtype, start, read_only, "gpu", ordinal)
 
 
-def _order(space: Range | NdRange, places: Sequence[ArrayPlace]) -> Hashable:
-    """Which sizes are equal, and which are larger: checks speak of equal ones as of one, as those
-    of a plan do (``planning.structure``).  None where one is 0."""
+def _order(space: Range | NdRange, places: Sequence[ArrayPlace]) -> Hashable | None:
+    """That of all sizes of a submission; None where one is 0."""
     extents = list(space.global_range if isinstance(space, NdRange) else space)
     for place in places:
         extents += place[0]
-    if extents.count(extents[0]) == len(extents):  # all are equal
-        return len(extents) if extents[0] else None
-    if 0 in extents:
-        return None
-    numbers: dict[int, int] = {}
-    number = numbers.setdefault
-    pattern = tuple([number(extent, len(numbers)) for extent in extents])
-    return pattern, tuple([numbers[extent] for extent in sorted(numbers)])
+    return size_order(extents)
 
 
 def _described(
