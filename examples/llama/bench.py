@@ -59,8 +59,11 @@ def random_weights(config: LlamaConfig, queue: fq.FusionQueue) -> dict[str, fq.B
     return weights
 
 
-def variants(model: Llama, position: int) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Ways to run the decode step at ``position``, each built when it is asked for."""
+def variants(
+    model: Llama, position: int, tune: bool = False
+) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Ways to run the decode step at ``position``, each built when it is asked for; ``tune``: also
+    the fastest of those that are measured."""
     gpu = is_gpu(model.queue)
 
     def launches() -> fq.Event:
@@ -71,9 +74,10 @@ def variants(model: Llama, position: int) -> Iterator[tuple[str, Callable[[], An
         ("a launch a kernel, replayed", "unfused"),
         ("fused launches, replayed", "sequence"),
         ("one persistent kernel", "megakernel"),
+        *([("the fastest of all measured", "auto")] if tune else []),
     ):
         begun = time.perf_counter()
-        step = model.fused_step(position, 1, strategy=strategy)
+        step = model.fused_step(position, 1, strategy=strategy, tune=strategy == "auto")
         step.event.wait()
         report = step.report
         seconds = {k: round(v, 3) for k, v in report.timings.items() if v >= 0.0005}
@@ -81,8 +85,11 @@ def variants(model: Llama, position: int) -> Iterator[tuple[str, Callable[[], An
               f"{time.perf_counter() - begun:.2f} s {seconds}", flush=True)  # fmt: skip
         if report.fallback:
             print(f"  {report.fallback}")
+        if strategy == "auto":
+            print(f"  {report.choice}")
         print("".join(f"  {s.workers} workers\n" for s in report.schedules if s), end="")
-        yield name + (" (CUDA graph)" if gpu and strategy != "megakernel" else ""), step.replay
+        is_graph = gpu and report.strategy != "megakernel"
+        yield name + (" (CUDA graph)" if is_graph else ""), step.replay
 
 
 def check(model: Llama, position: int, expected: Any) -> None:
@@ -105,6 +112,7 @@ def main() -> None:
     parser.add_argument("--torch", default="", help="eager,reduce-overhead,max-autotune")
     parser.add_argument("--transformers", action="store_true", help="compare the logits with it")
     parser.add_argument("--group", type=int)
+    parser.add_argument("--tune", action="store_true", help="measure all ways to run the step")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     queue = fq.FusionQueue(given.device)
@@ -137,7 +145,7 @@ def main() -> None:
     check(model, position, expected)
     starts: dict[str, Callable[[], Any]] = {}
     try:
-        for name, start in variants(model, position):
+        for name, start in variants(model, position, given.tune):
             model.logits.write(np.zeros(config.vocab_size, np.float32))
             start()
             queue.wait()

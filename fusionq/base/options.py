@@ -13,6 +13,15 @@ from fusionq.base.errors import ArgumentError
 from fusionq.base.target import FloatMode
 
 Strategy: TypeAlias = Literal["auto", "fused", "megakernel", "overlap", "sequence", "unfused"]
+Candidate: TypeAlias = Literal[Strategy, "megakernel-4k", "megakernel-8k", "megakernel-16k"]
+"""A way to run a list that ``auto`` may try: a strategy, or one whose kernels differ in a size."""
+SLOT_BYTES: Mapping[Candidate, int] = {
+    "megakernel-4k": 4 << 10,
+    "megakernel-8k": 8 << 10,
+    "megakernel-16k": 16 << 10,
+}
+"""Candidates whose persistent kernels have rings with slots of so many bytes, in place of the
+target's."""
 Barriers: TypeAlias = Literal["auto", "all", "none"]
 ErrorModel: TypeAlias = Literal["python", "numpy"]
 """What numba-dpex's kernels do where they divide by zero: what their decorators say, or NumPy's
@@ -40,6 +49,15 @@ class FusionOptions(NamedTuple):
     """What of every access is tested on the device."""
     adapt: bool | None = None
     """Whether ``auto`` learns from the times of runs; None: as ``FUSIONQ_ADAPT`` says."""
+    slot_bytes: int = 0
+    """Of the slots of a persistent kernel's rings, 0: the target's.  Nobody asks for that but
+    ``auto``, which tries others."""
+
+    def of_candidate(self, name: Candidate) -> FusionOptions:
+        """These, for the plan of candidate ``name``."""
+        slot_bytes = SLOT_BYTES.get(name, 0)
+        strategy = "megakernel" if slot_bytes else name
+        return self._replace(strategy=strategy, slot_bytes=slot_bytes)  # type: ignore[arg-type]
 
     @property
     def of_plan(self) -> FusionOptions:
@@ -59,6 +77,8 @@ _CHOICES: dict[str, tuple[object, ...]] = {
     "check": (False, True, "initialized"),
     "adapt": (None, False, True),
 }
+OPTIONS = tuple(_CHOICES)
+"""The names of those that users give."""
 
 
 @lru_cache(maxsize=256)
@@ -75,7 +95,8 @@ def checked_options(
     """The options, checked: ArgumentError for a value that there is not, and for options that
     contradict each other."""
     options = FusionOptions(strategy, barriers, require, promote, fp, tune, check, adapt)
-    for (name, allowed), value in zip(_CHOICES.items(), options, strict=True):
+    for name, allowed in _CHOICES.items():
+        value = getattr(options, name)
         if value not in allowed:
             _refuse_value(name, value)
     if tune and strategy != "auto":

@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from typing import Literal
 
 from fusionq.base.frozen import dataclass
-from fusionq.base.options import Strategy
+from fusionq.base.options import Candidate
 from fusionq.cache.disk import DiskStore, disk_store
 from fusionq.cache.keys import digest
 from fusionq.cache.serialise import MalformedData, decode, encode
@@ -22,7 +22,7 @@ class LearnedCandidate:
     """A candidate, and what its runs took, in seconds; ``compared``: how often what was chosen was
     compared with it later on."""
 
-    strategy: Strategy
+    strategy: Candidate
     state: Literal["awaited", "ready", "slower", "left out"]
     reason: str
     seconds: tuple[float, ...]
@@ -42,8 +42,8 @@ class Learned:
     kernels: str
     work_items: int
     device: str
-    first: Strategy
-    chosen: Strategy | None
+    first: Candidate
+    chosen: Candidate | None
     runs: int
     reopened: int
     changes: int

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from statistics import median
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from fusionq.analysis.submission import ArrayPlace, Submission
 from fusionq.analysis.validity import for_this_order, largest_extent
@@ -24,11 +24,13 @@ from fusionq.base.phases import timed
 from fusionq.base.target import FloatMode
 from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.binding import bind
-from fusionq.execution.candidates import launches_of
+from fusionq.execution.candidates import launches_of, variants_of
 from fusionq.execution.compile import built_plan, keep_measured, measured_plan
+from fusionq.execution.contender import Candidate
 from fusionq.execution.list_record import was_measured
 from fusionq.execution.scratch import Scratch, bytes_written
 from fusionq.planning.plan import StrategyTime
+from fusionq.planning.ring_sizes import slot_bytes
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun
 
@@ -111,7 +113,11 @@ def _fastest(
         seconds, more_notes = _measure(backend, pending, submissions, candidates, options.fp)
     order = sorted(seconds, key=seconds.__getitem__)
     chosen = candidates[order[0]]
-    measured = tuple(StrategyTime(candidates[k].plan.strategy, seconds[k]) for k in order)
+    plans = [candidates[k].plan for k in order]
+    measured = tuple(
+        StrategyTime(plan.strategy, seconds[k], slot_bytes(plan))
+        for k, plan in zip(order, plans, strict=True)
+    )
     plan = replace(
         chosen.plan,
         validity=for_this_order(chosen.plan.validity, submissions),
@@ -124,11 +130,16 @@ def _fastest(
 def _text(measured: Sequence[StrategyTime]) -> str:
     fastest = measured[0]
     others = [
-        f"{m.seconds * 1e6:.0f} µs {_AS[m.strategy]} ({m.seconds / fastest.seconds:.2f}x)"
+        f"{m.seconds * 1e6:.0f} µs {_as(m)} ({m.seconds / fastest.seconds:.2f}x)"
         for m in measured[1:]
     ]
-    first = f"{fastest.seconds * 1e6:.0f} µs {_AS[fastest.strategy]}"
+    first = f"{fastest.seconds * 1e6:.0f} µs {_as(fastest)}"
     return f"measured {first}, the fastest, against {' and '.join(others) or 'nothing'}"
+
+
+def _as(measured: StrategyTime) -> str:
+    slots = f" with slots of {measured.slot_bytes:,} bytes" if measured.slot_bytes else ""
+    return _AS[measured.strategy] + slots
 
 
 _AS = {
@@ -152,7 +163,7 @@ def _candidates(
     And why there is not one for each strategy."""
     found = {launches_of(base.plan): base}
     notes = []
-    asked: list[Literal["fused", "megakernel", "overlap", "unfused"]] = []
+    asked: list[Candidate] = [*variants_of(base.plan)]
     if base.plan.strategy not in ("fused", "sequence"):
         asked.append("fused")
     if base.plan.strategy != "megakernel" and len(base.plan.stages) > 1:
@@ -162,14 +173,15 @@ def _candidates(
         asked.append("overlap")
     if not options.require:  # which is for one launch, or none
         asked.append("unfused")
-    for strategy in asked:
-        wanted = options._replace(strategy=strategy, tune=False)
+    for strategy in asked:  # to which others are added
+        wanted = options._replace(tune=False).of_candidate(strategy)
         try:
             built, _ = built_plan(backend, submissions, wanted, timings, may_fall_back=False)
         except (FusionRefused, DeviceError) as error:
             notes.append(f"strategy {strategy!r} is left out: {_first_line(error)}")
             continue
         found.setdefault(launches_of(built.plan), built)
+        asked += (name for name in variants_of(built.plan) if name not in asked)
         if strategy == "megakernel" and built.plan.strategy != "megakernel":
             notes.append(f"no megakernel was measured: {built.plan.fallback}")
     return list(found.values()), notes

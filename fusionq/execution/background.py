@@ -25,7 +25,7 @@ from typing import NamedTuple
 from fusionq.analysis.submission import Submission
 from fusionq.backends.base import Backend
 from fusionq.base.config import disk_cache_settings
-from fusionq.base.options import FusionOptions, Strategy
+from fusionq.base.options import Candidate, FusionOptions
 from fusionq.cache.build_requests import keep_request
 from fusionq.cache.disk import disk_store
 from fusionq.execution.background_support import unavailable
@@ -98,8 +98,8 @@ class Background:
         backend: Backend,
         submissions: Sequence[Submission],
         options: FusionOptions,
-        strategy: Strategy,
-        beside: Sequence[Strategy] = (),
+        strategy: Candidate,
+        beside: Sequence[Candidate] = (),
     ) -> BuildJob | None:
         """Have a list planned and built by ``strategy``, if that gives other launches than those
         that there are ``beside`` it, of which the first runs now; None where that cannot be asked

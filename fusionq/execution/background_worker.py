@@ -128,13 +128,13 @@ def _build(request: BuildRequest, strategy: Candidate, beside: Sequence[Candidat
         reason = f"the device {request.device} is another one in a worker process"
         return BuildAnswer(reason, is_unserved=True)
     submissions = request.submissions
-    options = request.options._replace(strategy=strategy)
+    options = request.options.of_candidate(strategy)
     plan = planned(backend, submissions, options, MOST_PLANNING)
-    if strategy in ("megakernel", "overlap") and plan.strategy != strategy:
-        reason = f"it does not become what strategy={strategy!r} makes"
+    if options.strategy in ("megakernel", "overlap") and plan.strategy != options.strategy:
+        reason = f"it does not become what strategy={options.strategy!r} makes"
         return BuildAnswer(plan.fallback or reason)
     others = {
-        name: planned(backend, submissions, options._replace(strategy=name), MOST_PLANNING)
+        name: planned(backend, submissions, request.options.of_candidate(name), MOST_PLANNING)
         for name in beside
     }
     slowdown = None

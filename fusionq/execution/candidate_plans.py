@@ -78,7 +78,7 @@ class CandidatePlan:
 
     @property
     def _own_options(self) -> FusionOptions:
-        return self._options._replace(strategy=self._name)
+        return self._options.of_candidate(self._name)
 
     def _start(self) -> None:
         self._works = True

@@ -128,7 +128,7 @@ class CandidateRuns:
             raise PlanningStopped(f"no strategy can run: {name} is left out, {contender.reason}")
         if name in (trials.first, trials.chosen) and name not in record.requests:
             record.requests[name] = 0
-            options = self._options._replace(strategy=name)
+            options = self._options.of_candidate(name)
             found = finished_plan(self._backend, pending.submissions(), options, timings)
             if found is not None:
                 own = record.add_plan(name, found[0])

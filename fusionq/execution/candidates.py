@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
+from fusionq.base.options import SLOT_BYTES
 from fusionq.execution.contender import Candidate, Contender
 from fusionq.execution.trials import Trials
 from fusionq.planning.plan import UNFUSED_ASKED, Plan
@@ -29,6 +30,11 @@ def superfluous(plan: Plan, others: Mapping[Candidate, Plan], first: Candidate) 
 
 def _promoted(plan: Plan) -> frozenset[tuple[int, int]]:
     return frozenset((p.submission, p.argument) for p in plan.promotions if p.scope != "global")
+
+
+def variants_of(plan: Plan) -> tuple[Candidate, ...]:
+    """The candidates that differ from that of ``plan`` in the slots of its kernels' rings."""
+    return tuple(name for name, nbytes in SLOT_BYTES.items() if nbytes in plan.other_slots)
 
 
 def need_not_be_made(name: Candidate, first: Candidate, plan: Plan) -> str | None:
@@ -78,6 +84,7 @@ _AS: dict[Candidate, str] = {
     "fused": "as few launches as are legal",
     "overlap": "launches that compute halos anew",
     "megakernel": "a persistent kernel",
+    **{name: f"a persistent kernel with slots of {n:,} bytes" for name, n in SLOT_BYTES.items()},
 }
 
 

@@ -71,6 +71,7 @@ class ChosenStanding(Standing):
         if name is not None:
             self.chosen = self.best = name
             self._drift = Drift()
+            self._await_variants()
 
     def prepared(self, seconds: float) -> None:
         """To prepare a run of another one than the best has taken so long."""

@@ -81,7 +81,8 @@ def _built_plan(
         bounded = may_fall_back and not options.tune and len(submissions) > 1
         bounded = bounded and options.strategy != "unfused"
         make = planned_in_time if bounded else _new_plan
-        plan = make(backend, submissions, options, timings, (*known, *kept))
+        plan = _with_other_slots(backend, submissions, options)
+        plan = plan or make(backend, submissions, options, timings, (*known, *kept))
     if not plan.measured and any(other.measured for other in (*known, *kept)):
         # Nor may it be found where another one was measured to be the fastest.
         plan = replace(plan, validity=for_this_order(plan.validity, submissions))
@@ -189,11 +190,28 @@ def planned(
     plan = next((plan for plan in kept if plan.validity.holds(submissions)), None)
     if plan is None:
         with room_for_recursion("a kernel of the list"):
-            plan = planned_in_time(
+            plan = _with_other_slots(backend, submissions, options) or planned_in_time(
                 backend, submissions, options, {}, kept, seconds, is_waited_for=False
             )
         keep_plans((plan, *kept), submissions, options, backend.target)
     return plan
+
+
+def _with_other_slots(
+    backend: Backend, submissions: tuple[Submission, ...], options: FusionOptions
+) -> Plan | None:
+    """The plan where ``options`` ask for slots of another size, if there is one with the target's:
+    nothing else in it differs."""
+    if not options.slot_bytes:
+        return None
+    from fusionq.planning.ring_sizes import with_slots
+
+    usual = options._replace(slot_bytes=0)
+    known = [built.plan for built in PLANS.plans(plans_key(backend, submissions, usual))]
+    for plan in (*known, *kept_plans(submissions, usual, backend.target)):
+        if plan.validity.holds(submissions):
+            return with_slots(plan, options.slot_bytes, backend.target)
+    return None
 
 
 def _remembered_plan(

@@ -6,10 +6,9 @@ from dataclasses import field
 from typing import Literal, TypeAlias
 
 from fusionq.base.frozen import dataclass
-from fusionq.base.options import Strategy
+from fusionq.base.options import Candidate
 
-Candidate: TypeAlias = Strategy
-"""A strategy by which a candidate's plan is made."""
+__all__ = ["Candidate", "Contender", "State"]
 
 INF = float("inf")
 

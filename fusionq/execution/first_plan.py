@@ -92,7 +92,7 @@ class FirstPlan:
         if before in known:
             known = (before, *(name for name in known if name != before))
         for name in known:
-            options = self._options._replace(strategy=name)
+            options = self._options.of_candidate(name)
             found = finished_plan(self._backend, self._submissions, options, self._timings)
             if found is not None:
                 self.outcome = found[1]
@@ -162,7 +162,7 @@ class FirstPlan:
     ) -> Candidate:
         """``name`` if it is planned within ``seconds`` and built by ``end``, as far as known, or
         later by what it saves of a ``run``, in no longer than ``longest``; else ``unfused``."""
-        backend, options = self._backend, self._options._replace(strategy=name)
+        backend, options = self._backend, self._options.of_candidate(name)
         is_short = seconds is not None and run is None
         plan = planned_in_time(
             backend, self._submissions, options, self._timings, seconds=seconds,

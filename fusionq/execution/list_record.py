@@ -25,7 +25,7 @@ from fusionq.base.options import FusionOptions
 from fusionq.cache.learned import keep_learned, kept_learned, learned_key
 from fusionq.cache.list_keys import structure_digest
 from fusionq.cache.plan_cache import PLANS, BuiltPlan
-from fusionq.execution.candidates import as_auto, need_not_be_made, superfluous
+from fusionq.execution.candidates import as_auto, need_not_be_made, superfluous, variants_of
 from fusionq.execution.compile import plans_key
 from fusionq.execution.contender import Candidate
 from fusionq.execution.learned_trials import learned_of, trials_of
@@ -211,6 +211,8 @@ class ListRecord:
         inner = [stage.inner for stage in built.plan.stages]
         self.trials.contenders[name].is_persistent = any(inner)
         self.trials.here.add(name)
+        if built.plan.other_slots:
+            self.trials.variants[name] = variants_of(built.plan)
         known.insert(0, built)
         del known[16:]
         return built

@@ -21,6 +21,11 @@ build and rarely win there."""
 MOST_SLOWDOWN = 3.0
 """A candidate is not tried that takes so many times as long as the first by the cost model."""
 
+NEAR = 1.5
+"""Of a persistent kernel that takes no more than so many times as long as the best, others are
+tried that differ from it in a size: by that they take a few hundredths more or less, a tenth
+rarely."""
+
 AS_FAST = 1.15
 """Each submission by itself was about as fast as the best if it took no more than so many times as
 long, less ``unplanned``."""
@@ -42,6 +47,9 @@ class Standing(ABC):
         """What stays, once all have been compared."""
         self.unplanned = 0.0
         """Seconds that a run of each submission by itself takes longer where it has no plan."""
+        self.variants: dict[Candidate, tuple[Candidate, ...]] = {}
+        """Of a candidate those that differ from it in a size, which take part if it is chosen or
+        ``NEAR`` that."""
 
     @abstractmethod
     def _decide(self) -> None:
@@ -61,6 +69,11 @@ class Standing(ABC):
         contender.state = "ready" if self.chosen is None else "slower"
         contender.is_predicted = slowdown is not None
         contender.slowdown = contender.model = 1.0 if slowdown is None else slowdown
+        for other, variants in self.variants.items():
+            if name in variants:  # no model tells the two apart, and the other one was measured
+                known = self.contenders[other]
+                contender.slowdown, contender.model = known.slowdown, known.model
+                contender.is_predicted = False
         if contender.slowdown > MOST_SLOWDOWN and name != self.first:
             self.leave_out(name, f"{contender.slowdown:.1f} times as long by the cost model")
         elif self.contenders[self.best].state != "ready":
@@ -80,6 +93,23 @@ class Standing(ABC):
         contender.state, contender.reason = "left out", reason
         self._gone(name)
         self._decide()
+
+    def _await_variants(self) -> bool:
+        """Await those of the best, and of what is near that, which take no part yet; whether there
+        are any."""
+        found = False
+        for name, variants in self.variants.items():
+            if name == self.best or self._is_near(name):
+                for variant in variants:
+                    if variant not in self.contenders:
+                        self.contenders[variant], found = Contender("awaited"), True
+        return found
+
+    def _is_near(self, name: Candidate) -> bool:
+        """Whether ``name`` took about as long as the best when they were compared."""
+        own, best = self.contenders[name], self.contenders[self.best]
+        is_measured = bool(own.seconds) and not own.is_predicted
+        return is_measured and own.slowdown <= NEAR * best.slowdown
 
     def _gone(self, name: Candidate) -> None:
         self.here.discard(name)

@@ -308,7 +308,7 @@ class Trials(ChosenStanding):
                     continue
                 self._begin(name)
                 return True
-        if self.awaited or self.is_over:
+        if self.awaited or self.is_over or self._await_variants():
             return False
         self.chosen = self.best
         self.later.chosen_now()

@@ -343,7 +343,8 @@ class Persistent:
     (int64), the queue's and barrier counters (uint32), the number of this launch (uint32, from 1)
     and how often a wait polls its counter, while no worker is at work, before it stalls (int64).
     ``unwritten``: the array parameters that share memory with none that a stage writes.
-    ``records``, where a profile is taken.
+    ``records``, where a profile is taken.  ``slot_bytes``: of a slot of the rings by which rows
+    come to workers, where that is not the target's.
     """
 
     codes: tuple[StageCode, ...]
@@ -354,6 +355,7 @@ class Persistent:
     spin_limit: str
     unwritten: tuple[str, ...] = ()
     records: InstructionRecords | None = None
+    slot_bytes: int = 0
     span: Span = field(default=NO_SPAN, compare=False)
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from fusionq.base.articles import with_article
+from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.span import NO_SPAN, Span
 from fusionq.ir.array_reductions import array_reductions
 from fusionq.ir.expression_verifier import ExpressionVerifier, VerificationError
@@ -233,6 +234,8 @@ class _Verifier(ExpressionVerifier):
     def _persistent(self, stmt: Persistent) -> None:
         if self._kernel.body != (stmt,):
             self._fail("a persistent kernel does nothing beside its stages")
+        if stmt.slot_bytes < 0 or stmt.slot_bytes % CODE_LIMITS.ring_alignment:
+            self._fail(f"rings with slots of {stmt.slot_bytes} bytes")
         params = {p.name: p for p in self._kernel.params}
         for name, type_, what in (
             (stmt.schedule, INT64, "schedule"),

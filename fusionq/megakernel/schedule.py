@@ -12,8 +12,9 @@ from fusionq.base.frozen import dataclass
 from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import Target
 from fusionq.codegen import queue_layout as q
+from fusionq.codegen.ring_shape import RingShape, ring_shape, streams_to
 from fusionq.codegen.stage_tables import code_bodies, operands_of, wait_forms
-from fusionq.codegen.streamed_loops import Streams, streams_of
+from fusionq.codegen.streamed_loops import Streams
 from fusionq.ir.nodes import ArrayParam, Persistent
 from fusionq.ir.walk import takes_work_groups
 from fusionq.ir.work_bound import WorkBound
@@ -62,6 +63,8 @@ class Schedule:
     tiling: Tiling
     streams: Streams | None = None
     """The rows that come to workers ahead of all waits."""
+    rings: RingShape | None = None
+    """By what they come."""
 
     @property
     def reads_ahead(self) -> bool:
@@ -94,10 +97,11 @@ def make_schedule(
     words = _with_sizes(order.words, body, stages, params)
     if target.device.reads_ahead:
         words[q.AHEAD] = target.read_ahead_bytes * target.device.compute_units // workers
+    streams = _streams(body, target) if len(order.starts) else None
     return Schedule(
         words, order.lines * target.control_line, stages,
         waits, order.counters, order.stage, order.tile, order.starts, order.assigned, workers,
-        tiling, _streams(body, target) if len(order.starts) else None,
+        tiling, streams, None if streams is None else ring_shape(body, target),
     )  # fmt: skip
 
 
@@ -110,7 +114,7 @@ def _streams(body: Persistent, target: Target) -> Streams | None:
     """What comes to workers that have other lanes beside theirs."""
     if not target.device.streams_rows or target.worker_size != target.streaming_lanes:
         return None
-    return streams_of(body, target.worker_size, target.slot_bytes)
+    return streams_to(body, target)
 
 
 def tiling_of(

@@ -17,7 +17,7 @@ from dataclasses import replace
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.base.target import Target
-from fusionq.codegen.streamed_loops import streams_of
+from fusionq.codegen.ring_shape import streams_to
 from fusionq.ir.nodes import ArrayParam, KernelParam, Persistent, ScalarParam
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
 from fusionq.planning.plan import StagePlan
@@ -42,7 +42,7 @@ class KnownExtents:
         (body, *_) = stage.kernel.body or (None,)
         if not isinstance(body, Persistent):
             return stage
-        if streams_of(body, target.streaming_lanes, target.slot_bytes) is None:
+        if streams_to(body, target) is None:
             return stage
         params = tuple(
             self._known(param, source)

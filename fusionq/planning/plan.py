@@ -240,6 +240,8 @@ class StrategyTime:
 
     strategy: Became
     seconds: float
+    slot_bytes: int = 0
+    """Of its persistent kernels' slots, where they are not the target's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +265,9 @@ class Plan:
     nothing was."""
     recomputed: tuple[Recomputation, ...] = ()
     """The temporaries whose elements are computed anew where they are read."""
+    other_slots: tuple[int, ...] = ()
+    """Of how many bytes the slots of its persistent kernels' rings might be as well, if they have
+    any (``planning.ring_sizes``)."""
 
     def named_for(self, submissions: Sequence[Submission]) -> Plan:
         """The plan with the buffer names of ``submissions``, another list that it serves."""

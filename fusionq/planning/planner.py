@@ -301,7 +301,7 @@ def _plan_steps(
         if draft.strategy == "unfused" and made_faster != plans:
             draft.strategy = "sequence"
         plans = made_faster
-    return Plan(
+    plan = Plan(
         strategy=draft.strategy,
         stages=plans,
         dependences=tuple(_dependence(submissions, f) for f in draft.found),
@@ -314,6 +314,13 @@ def _plan_steps(
         choice=draft.choice,
         recomputed=draft.recomputed,
     )
+    if not (target.device.streams_rows and any(stage.inner for stage in plans)):
+        return plan
+    from fusionq.planning.ring_sizes import other_slots, with_slots
+
+    if options.slot_bytes:
+        return with_slots(plan, options.slot_bytes, target)
+    return replace(plan, other_slots=other_slots(plans, target))
 
 
 def _separate_launches(

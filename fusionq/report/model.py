@@ -94,6 +94,17 @@ class ReportedRecomputation:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportedRings:
+    """A worker of a persistent kernel has so many ``rings``, each of ``slots`` of ``slot_bytes``,
+    and so many ``bytes_in_flight`` are on their way to it at once, at most."""
+
+    rings: int
+    slots: int
+    slot_bytes: int
+    bytes_in_flight: int
+
+
+@dataclass(frozen=True, slots=True)
 class ReportedStage:
     """Submissions that ran as one launch.
 
@@ -112,6 +123,8 @@ class ReportedStage:
     elements they have in common are loaded once; empty: one.  ``vectors_at_once``: how many
     vectors of a row of the range work-groups do together, on CPUs.  ``one_by_one``: whether no
     vectors are made of its work-items there, each of which goes along a row of memory.
+    ``rings``: of a persistent kernel, by what rows come to its workers ahead of all waits, if any
+    do.
     """
 
     submissions: tuple[int, ...]
@@ -130,6 +143,7 @@ class ReportedStage:
     items_at_once: tuple[int, ...] = ()
     vectors_at_once: int = 1
     one_by_one: bool = False
+    rings: ReportedRings | None = None
 
 
 @dataclass(frozen=True)
@@ -201,6 +215,7 @@ class ReportModel:
                 stage.items_at_once,
                 stage.vectors_at_once,
                 stage.kernel.one_by_one,
+                _rings(schedule),
             )
             for stage, schedule in zip_longest(self.plan.stages, self.schedules)
         )
@@ -318,6 +333,7 @@ class ReportModel:
                     "items_at_once": list(stage.items_at_once),
                     "vectors_at_once": stage.vectors_at_once,
                     "one_by_one": stage.one_by_one,
+                    "rings": None if stage.rings is None else asdict(stage.rings),
                 }
                 for stage in self.stages
             ],
@@ -400,6 +416,13 @@ def _tiled(stage: StagePlan, schedule: Schedule | None) -> tuple[ReportedTiledSt
             ReportedTiledStage(members, tuple(waits), boundary, asked, others, own, why)
         )
     return tuple(found)
+
+
+def _rings(schedule: Schedule | None) -> ReportedRings | None:
+    rings = None if schedule is None else schedule.rings
+    if rings is None:
+        return None
+    return ReportedRings(rings.count, rings.slots, rings.slot_bytes, rings.bytes_in_flight)
 
 
 def _streamed(

@@ -170,6 +170,11 @@ def _launch(
         found.append([("  each work-group does: ", "green"), (vectors, "")])
     if stage.one_by_one:
         found.append([("  work-items along rows: ", "green"), ("without vectors", "")])
+    if stage.rings is not None:
+        rings = stage.rings
+        slots = f"{counted(rings.rings, 'ring')} of {rings.slots} slots of {rings.slot_bytes:,}"
+        way = f"{rings.bytes_in_flight:,} on their way at once"
+        found.append([("  each worker has: ", "green"), (f"{slots} bytes, {way}", "")])
     return [*found, *(_tiled_lines(stage) if stage.tiled else _members(report, stage, numbering))]
 
 

@@ -10,6 +10,7 @@ from fusionq.analysis.submission import ScalarValue
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError, FusionStateError
 from fusionq.base.options import (
+    OPTIONS,
     Barriers,
     Check,
     ErrorModel,
@@ -90,14 +91,14 @@ def fusion(
             "`with fusion(queue) as f:`"
         )
     if unknown:
-        check_names("fusion", unknown, (*FusionOptions._fields, "error_model"))
+        check_names("fusion", unknown, (*OPTIONS, "error_model"))
     if error_model is not None:
         check_error_model(error_model)
     try:
         options = checked_options(strategy, barriers, require, promote, fp, tune, check, adapt)
     except TypeError:  # an option that has no hash, and so is none of the choices
         values = (strategy, barriers, require, promote, fp, tune, check, adapt)
-        options = options_from(dict(zip(FusionOptions._fields, values, strict=True)))
+        options = options_from(dict(zip(OPTIONS, values, strict=True)))
     return Fusion(queue, options, error_model)
 
 

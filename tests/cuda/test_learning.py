@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.execution import standing
 from fusionq.execution.background import BACKGROUND
 from fusionq.execution.list_record import RECORDS
+from tests.unit.cuda.test_streams import product
 
 ROOT = Path(__file__).parents[2]
 
@@ -108,3 +110,52 @@ def test_a_list_that_comes_again_tries_others_and_stays_the_same(queue: fq.Fusio
         a.write(values)
         learns.replay()
         np.testing.assert_array_equal(a.numpy(), expected)
+
+
+def test_rings_with_slots_of_other_sizes_are_tried(
+    queue: fq.FusionQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the persistent kernel has rings, as far behind as it may be here."""
+    monkeypatch.setattr(standing, "NEAR", 1e9)
+    monkeypatch.setattr(standing, "MOST_SLOWDOWN", 1e9)
+    width = 1024
+    rng = np.random.default_rng(3)
+    weights = [
+        fq.Buffer((rng.standard_normal((2 * width, width)) / 32).astype(np.float32))
+        for _ in range(4)
+    ]
+    start = rng.standard_normal(width).astype(np.float32)
+    x, y = fq.Buffer(start), fq.Buffer(width, np.float32)
+
+    def submit() -> None:
+        for k in range(256):
+            space = fq.NdRange((width, 128), (1, 128))
+            queue.submit(product, space, weights[k % 4], *((y, x) if k % 2 else (x, y)))
+
+    with fq.fusion(queue, strategy="unfused"):
+        submit()
+    expected = x.numpy().copy()
+    x.write(start)
+    with fq.fusion(queue) as learns:
+        submit()
+    end = time.monotonic() + 240
+    while True:
+        x.write(start)
+        for _ in range(20):
+            learns.replay()
+        queue.wait()
+        record = RECORDS.latest
+        assert record is not None, "lists on a GPU learn"
+        if record.trials.chosen is not None:
+            break
+        assert time.monotonic() < end, record.trials.contenders
+        if record.making is not None:
+            time.sleep(0.005)
+    tried = [name for name, own in record.trials.contenders.items() if own.compared or own.seconds]
+    others = {*record.trials.variants["megakernel"]}
+    assert others and others & {*tried}, record.trials.contenders
+    for _ in range(20):
+        x.write(start)
+        learns.replay()
+        np.testing.assert_array_equal(x.numpy(), expected)
+    assert "megakernel" in str(learns.report.choice)

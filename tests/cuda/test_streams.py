@@ -4,6 +4,7 @@ multiprocessor, have the bits of the unfused run."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,12 @@ import pytest
 
 import fusionq as fq
 from fusionq.base.errors import MegakernelStalled
+from fusionq.base.options import SLOT_BYTES, Candidate
 from fusionq.cache.plan_cache import PLANS
 from fusionq.codegen import queue_layout as q
 from fusionq.codegen.cuda import rings
+from fusionq.codegen.ring_shape import ring_shape
+from fusionq.ir.nodes import Persistent
 from fusionq.megakernel.launch import PersistentLaunch
 from tests.conformance.test_persistent import control_words, made
 from tests.unit.cuda.test_streams import product, weighed
@@ -96,6 +100,37 @@ def test_loops_of_one_stage(queue: fq.FusionQueue, widths: tuple[int, int]) -> N
                 x, y = y, x
         f.replay()
         results.append((x.numpy().copy(), y.numpy().copy()))
+    for one, other in zip(*results, strict=True):
+        assert np.isfinite(one).all() and one.any()
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", SLOT_BYTES)
+@pytest.mark.parametrize("width", [1024, 1500, 4100])
+def test_slots_of_other_sizes(queue: fq.FusionQueue, width: int, name: Candidate) -> None:
+    """Rows of whole slots, with a rest, of less than a slot."""
+    rng = np.random.default_rng(width)
+    weights = [fq.Buffer(matrix(rng, 2 * width, width)) for _ in range(4)]
+    start = rng.standard_normal(width).astype(np.float32)
+    results = []
+    candidates: tuple[Candidate, ...] = ("unfused", name)
+    for candidate in candidates:
+        x, y = fq.Buffer(start), fq.Buffer(np.zeros(width, np.float32))
+        fusion = fq.fusion(queue)
+        fusion._options = fusion._options.of_candidate(candidate)
+        with fusion:
+            for k in range(STAGES):
+                queue.submit(product, fq.NdRange((width, 128), (1, 128)), weights[k % 4], x, y)
+                x, y = y, x
+        for _ in range(3):
+            fusion.replay()
+        results.append((x.numpy().copy(), y.numpy().copy()))
+    report, slots = fusion.report, SLOT_BYTES[name]
+    assert report.strategy == "megakernel"
+    ((body,),) = (stage.kernel.body for stage in report.plan.stages)
+    assert isinstance(body, Persistent)
+    if ring_shape(replace(body, slot_bytes=slots), queue._state.target) is not None:
+        assert f"slots of {slots:,} bytes" in str(report)
     for one, other in zip(*results, strict=True):
         assert np.isfinite(one).all() and one.any()
         np.testing.assert_array_equal(one, other)

@@ -19,7 +19,10 @@ from string import Template
 
 from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.frozen import dataclass
+from fusionq.base.target import Target
+from fusionq.codegen.ring_shape import RingShape, ring_shape
 from fusionq.codegen.streamed_loops import TOGETHER
+from fusionq.ir.nodes import Persistent
 
 BULK_COPIES = "__CUDA_ARCH__ >= 900"
 """Where a lane copies a part of a row at once, as the preprocessor asks."""
@@ -158,20 +161,10 @@ static __device__ __forceinline__ void fq_ring_end(fq_ring& behind, int filled) 
 
 
 @dataclass(frozen=True)
-class CudaRings:
+class CudaRings(RingShape):
     """See ``dialect.Rings``; ``lanes``: the threads of a worker, before those that fill rings."""
 
-    lanes: int
-    size: int
-    slots: int
-    slot_bytes: int
-    in_flight: int
     sector: int = CODE_LIMITS.copy_alignment
-
-    @property
-    def count(self) -> int:
-        """Of rings: work-groups that a worker does side by side."""
-        return self.lanes // self.size
 
     @property
     def together(self) -> int:
@@ -181,11 +174,6 @@ class CudaRings:
     def threads(self) -> int:
         """That fill them."""
         return 32 * self.count
-
-    @property
-    def nbytes(self) -> int:
-        """Of all slots together."""
-        return self.count * self.slots * self.slot_bytes
 
     @property
     def functions(self) -> str:
@@ -279,3 +267,13 @@ class CudaRings:
 
     def filled(self) -> list[str]:
         return ["fq_ring_filled(fq_slots);"]
+
+
+def rings_of(body: Persistent, target: Target) -> CudaRings | None:
+    """The rings of a worker of ``body``; None where it has none."""
+    shape = ring_shape(body, target)
+    if shape is None:
+        return None
+    return CudaRings(
+        shape.lanes, shape.size, shape.slots, shape.slot_bytes, shape.in_flight
+    )

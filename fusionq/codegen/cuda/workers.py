@@ -15,19 +15,14 @@ from dataclasses import replace
 from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.target import Target
 from fusionq.codegen.cuda.atomics import SCOPES
-from fusionq.codegen.cuda.rings import CudaRings
-from fusionq.codegen.cuda.shared_memory import (
-    LARGEST_STATIC,
-    near_words,
-    rings_of,
-    words_beside_rings,
-)
+from fusionq.codegen.cuda.rings import CudaRings, rings_of
 from fusionq.codegen.cuda.unit import KERNEL_QUALIFIER
 from fusionq.codegen.cuda.worker_groups import CudaWorkerGroups
 from fusionq.codegen.device_source import WorkerBlock
 from fusionq.codegen.dialect import Groups
 from fusionq.codegen.dialect.workers import AddOrder
 from fusionq.codegen.instruction_loop import NEAR_TABLES
+from fusionq.codegen.ring_shape import LARGEST_STATIC, near_words, words_beside_rings
 from fusionq.ir.nodes import Persistent
 
 _DEVICE = SCOPES["device"]

@@ -19,7 +19,7 @@ from fusionq.base.code_limits import CODE_LIMITS
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import LaunchShape
 from fusionq.codegen import queue_layout as q
-from fusionq.codegen.cuda.shared_memory import rings_of
+from fusionq.codegen.cuda.rings import rings_of
 from fusionq.codegen.stage_tables import operands_of, table_words, words_before_waits
 from fusionq.codegen.streamed_loops import READY, Streams, streamed, streams_of
 from fusionq.ir.nodes import ArrayParam, Binary, Const, Expr, Kernel, Load, Persistent, Var

@@ -36,7 +36,7 @@ class Immediate:
 
     def __call__(self, backend, submissions, options, name, beside, arguments):  # type: ignore[no-untyped-def]
         self.asked.append(name)
-        options = options._replace(strategy=name)
+        options = options.of_candidate(name)
         return Made(self, backend, submissions, options, beside, arguments)
 
 
@@ -70,7 +70,7 @@ class Made:
 
     def planned(self, name: str):  # type: ignore[no-untyped-def]
         backend, submissions, options = self.what
-        return planned(backend, submissions, options._replace(strategy=name), MOST_PLANNING)
+        return planned(backend, submissions, options.of_candidate(name), MOST_PLANNING)
 
 
 class Times(dict[str, float]):

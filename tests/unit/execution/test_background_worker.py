@@ -71,6 +71,13 @@ def test_what_becomes_the_same_is_not_built_again() -> None:
     assert store is not None and "program" not in store.usage()
 
 
+def test_a_list_without_rings_is_not_built_with_other_ones() -> None:
+    reason, *_ = answer(request("megakernel-4k", ("fused", "megakernel")))
+    assert reason is not None
+    store = disk_store()
+    assert store is not None and "program" not in store.usage()
+
+
 def test_what_the_model_says_beside_another() -> None:
     reason, slowdown, is_unserved = answer(request("unfused", ("fused",)))
     assert reason is None and not is_unserved
