@@ -145,7 +145,8 @@ class Target:
     slot_bytes: int
     """Of a slot of local memory that such rows come to; a work-group has a ring of slots."""
     streamed_bytes: int
-    """How many of such rows are on their way to a compute unit at once, at most."""
+    """How many of such rows are on their way to a compute unit at once, at most; a slot of each
+    ring where that is more."""
 
     start_spin_limit: int
     """Polls after which a worker no longer waits for the others to start, and takes tickets."""
