@@ -8,7 +8,7 @@ import pytest
 
 import fusionq as fq
 from fusionq.codegen.group_conditions import FENCE, skipped_outside
-from fusionq.codegen.opencl.group_guards import MOST_NODES, decided_for_groups
+from fusionq.codegen.opencl.group_guards import MOST_NODES, MOST_TWICE, decided_for_groups
 from fusionq.ir.nodes import (
     Assign,
     Barrier,
@@ -134,6 +134,13 @@ def test_a_guard_beside_a_barrier_is_decided_for_whole_groups():
         Compare("le", Binary(INT64, "add", first, ItemQuery("local_range", d)), limit)
         for d, (first, limit) in enumerate(zip(firsts, (N, Extent("a", 1)), strict=True))
     ]
+
+
+def test_no_more_barriers_in_rare_branches_than_compilers_take():
+    guard = If(INSIDE, (STORE,))
+    decided = decided_for_groups((guard, BARRIER) * (MOST_TWICE + 2))
+    (once,) = set(decided_for_groups((guard, BARRIER))) - {BARRIER}
+    assert decided == (once, BARRIER) * MOST_TWICE + (guard, BARRIER) * 2
 
 
 @pytest.mark.parametrize(
