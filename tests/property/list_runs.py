@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import fusionq as fq
-from fusionq.base.options import Barriers, FusionOptions, Promote, Strategy, checked_options
+from fusionq.base.options import (
+    OPTIONS,
+    Barriers,
+    FusionOptions,
+    Promote,
+    Strategy,
+    checked_options,
+)
 from fusionq.frontend.kernel import KernelFunction
 from tests.property.launches import Array
 from tests.property.programs import CommandSpec, Program, View
@@ -138,6 +146,11 @@ def check_fused(
         return report
 
 
+def _given(options: FusionOptions) -> dict[str, Any]:
+    """``options`` as users give them."""
+    return {name: getattr(options, name) for name in OPTIONS}
+
+
 def fused(
     queue: fq.FusionQueue,
     program: Program,
@@ -148,7 +161,7 @@ def fused(
     """Run ``program`` fused and compare every buffer: parts that were promoted have their first
     contents, everything else the unfused run's."""
     buffers = made(program)
-    with fq.fusion(queue, **options._asdict()) as f:
+    with fq.fusion(queue, **_given(options)) as f:
         called = submit(queue, program, buffers, known)
     _compare(queue, program, buffers, called, f.report, expected)
     return buffers, f
@@ -159,7 +172,7 @@ def launched(
 ) -> tuple[list[Held], fq.Graph]:
     """Record ``program``, launch it and compare as ``fused`` does."""
     buffers, graph = made(program), fq.Graph()
-    with graph.record(queue, **options._asdict()):
+    with graph.record(queue, **_given(options)):
         called = submit(queue, program, buffers)
     graph.launch()
     _compare(queue, program, buffers, called, graph.reports[0], expected)
