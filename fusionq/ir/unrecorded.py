@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fusionq.ir.nodes import Kernel, Persistent
+from fusionq.ir.nodes import Kernel
+from fusionq.ir.walk import persistent_of
 
 
 def unrecorded(kernel: Kernel) -> Kernel | None:
     """``kernel`` without the records of its tiles; None where it has none, or where its stages
     record, too."""
-    body = kernel.body[0] if kernel.body else None
-    if not isinstance(body, Persistent) or body.records is None:
+    body = persistent_of(kernel)
+    if body is None or body.records is None:
         return None
     own = {body.records.buffer, body.records.base, body.records.rows}
     if any(own & set(stage.arguments) for stage in body.stages):

@@ -361,6 +361,12 @@ def is_persistent(kernel: Kernel) -> bool:
     return any(isinstance(stmt, Persistent) for stmt in kernel.body)
 
 
+def persistent_of(kernel: Kernel) -> Persistent | None:
+    """What ``kernel`` is, where it is a persistent one."""
+    body = kernel.body[0] if kernel.body else None
+    return body if isinstance(body, Persistent) else None
+
+
 def takes_work_groups(kernel: Kernel) -> bool:
     """Whether a stage that does ``kernel`` has tiles of whole work-groups: for each of them it runs
     once, as a work-group function, or in as many threads as that has work-items."""

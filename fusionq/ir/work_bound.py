@@ -29,6 +29,7 @@ from fusionq.ir.types import INT64
 from fusionq.ir.walk import (
     assigned_variable,
     nested_bodies,
+    persistent_of,
     statement_expressions,
     statements,
     subexpressions,
@@ -47,14 +48,12 @@ class WorkBound:
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
-        self._persistent: Persistent | None = None
+        self._persistent = persistent_of(kernel)
         self._latest: tuple[Shapes, int, float] = {}, 0, 0.0
         """What a work-item does by the shapes and the work-items of the latest launch; of a
         persistent kernel, what all do."""
         self._each = inf
-        if kernel.body and isinstance(persistent := kernel.body[0], Persistent):
-            self._persistent = persistent
-        else:
+        if self._persistent is None:
             self._each = _for_all_shapes(kernel)
         self.is_persistent = self._persistent is not None
         """Whether it is that of a persistent kernel."""

@@ -28,13 +28,13 @@ from fusionq.ir.nodes import (
     For,
     If,
     Kernel,
-    Persistent,
     StageCode,
     Stmt,
     While,
     WorkItemLoop,
 )
 from fusionq.ir.walk import (
+    persistent_of,
     statement_expressions,
     statements,
     subexpressions,
@@ -83,9 +83,9 @@ class BuildWork:
 
 def build_work(kernel: Kernel) -> BuildWork:
     """What the compiler has to do for ``kernel``."""
-    body = kernel.body[0] if kernel.body else None
+    body = persistent_of(kernel)
     pairs = comb(sum(isinstance(p, ArrayParam) for p in kernel.params), 2)
-    if not isinstance(body, Persistent):
+    if body is None:
         return _counted(kernel.body, (), unrolled_work([kernel], False), array_pairs=pairs)
     numbers = code_bodies(body)
     codes = [body.codes[numbers.index(number)] for number in range(len(set(numbers)))]

@@ -18,7 +18,8 @@ from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.base.target import Target
 from fusionq.codegen.ring_shape import streams_to
-from fusionq.ir.nodes import ArrayParam, KernelParam, Persistent, ScalarParam
+from fusionq.ir.nodes import ArrayParam, KernelParam, ScalarParam
+from fusionq.ir.walk import persistent_of
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
 from fusionq.planning.plan import StagePlan
 
@@ -39,10 +40,8 @@ class KnownExtents:
         target = self._target
         if not target.device.streams_rows:
             return stage
-        (body, *_) = stage.kernel.body or (None,)
-        if not isinstance(body, Persistent):
-            return stage
-        if streams_to(body, target) is None:
+        body = persistent_of(stage.kernel)
+        if body is None or streams_to(body, target) is None:
             return stage
         params = tuple(
             self._known(param, source)

@@ -10,8 +10,9 @@ from fusionq.base.errors import ArgumentError
 from fusionq.base.target import Target
 from fusionq.codegen.along_rows import along_rows
 from fusionq.codegen.padded_rows import with_padding_if_legal
-from fusionq.ir.nodes import Clock, Kernel, Persistent
+from fusionq.ir.nodes import Clock, Kernel
 from fusionq.ir.verifier import verify
+from fusionq.ir.walk import persistent_of
 from fusionq.planning.plan import Plan
 from fusionq.profiling.calibration import Calibration
 from fusionq.profiling.instructions import LoweredPersistent, lower_persistent
@@ -59,8 +60,8 @@ def instrumented(
     stages = [replace(stage, kernel=along_rows(stage.numbered_kernel)) for stage in plan.stages]
     for stage, one_in in zip(stages, every, strict=True):
         scope = Scope(plan, stage, submissions, target.device)
-        body = stage.kernel.body[0] if stage.kernel.body else None
-        if isinstance(body, Persistent):
+        body = persistent_of(stage.kernel)
+        if body is not None:
             if options.overflow != "truncate":
                 raise ArgumentError(_ONLY_TRUNCATED.format(options.overflow, stage.kernel.name))
             codes = tuple(

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ import pytest
 import fusionq as fq
 from fusionq.execution import standing
 from fusionq.execution.background import BACKGROUND
-from fusionq.execution.list_record import RECORDS
+from fusionq.execution.list_record import RECORDS, ListRecord
 from tests.unit.cuda.test_streams import product
 
 ROOT = Path(__file__).parents[2]
@@ -73,6 +73,30 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     BACKGROUND.stop()
 
 
+def chosen(
+    queue: fq.FusionQueue,
+    learns: fq.Fusion,
+    seconds: float,
+    replays: int,
+    start: Callable[[], object],
+) -> ListRecord:
+    """What is known of ``learns`` once one way to run it is chosen; ``start`` comes before each
+    ``replays`` of it."""
+    end = time.monotonic() + seconds
+    while True:
+        start()
+        for _ in range(replays):
+            learns.replay()
+        queue.wait()
+        record = RECORDS.latest
+        assert record is not None, "lists on a GPU learn"
+        if record.trials.chosen is not None:
+            return record
+        assert time.monotonic() < end, record.trials.contenders
+        if record.making is not None:
+            time.sleep(0.005)
+
+
 def test_a_list_that_comes_again_tries_others_and_stays_the_same(queue: fq.FusionQueue) -> None:
     values = np.random.default_rng(7).random(N, np.float32)
     a, b = fq.Buffer(values), fq.Buffer(N, np.float32)
@@ -89,20 +113,8 @@ def test_a_list_that_comes_again_tries_others_and_stays_the_same(queue: fq.Fusio
     with fq.fusion(queue) as learns:
         submit()
     np.testing.assert_array_equal(a.numpy(), expected)
-    end, runs = time.monotonic() + 60, 0
-    while True:
-        for _ in range(50):
-            learns.replay()
-        runs += 50
-        queue.wait()
-        record = RECORDS.latest
-        assert record is not None, "lists on a GPU learn"
-        if record.trials.chosen is not None:
-            break
-        assert time.monotonic() < end, record.trials.contenders
-        if record.making is not None:
-            time.sleep(0.005)
-        a.write(values)  # they would grow beyond all bounds
+    # They would grow beyond all bounds.
+    record = chosen(queue, learns, 60, 50, lambda: a.write(values))
     assert record.trials.contenders["overlap"].seconds, record.trials.contenders
     persistent = record.trials.contenders["megakernel"]  # of 4,096 elements it is far slower
     assert persistent.seconds or "model" in persistent.reason, persistent
@@ -138,19 +150,7 @@ def test_rings_with_slots_of_other_sizes_are_tried(
     x.write(start)
     with fq.fusion(queue) as learns:
         submit()
-    end = time.monotonic() + 240
-    while True:
-        x.write(start)
-        for _ in range(20):
-            learns.replay()
-        queue.wait()
-        record = RECORDS.latest
-        assert record is not None, "lists on a GPU learn"
-        if record.trials.chosen is not None:
-            break
-        assert time.monotonic() < end, record.trials.contenders
-        if record.making is not None:
-            time.sleep(0.005)
+    record = chosen(queue, learns, 240, 20, lambda: x.write(start))
     tried = [name for name, own in record.trials.contenders.items() if own.compared or own.seconds]
     others = {*record.trials.variants["megakernel"]}
     assert others and others & {*tried}, record.trials.contenders

@@ -35,9 +35,10 @@ from fusionq.base.errors import DeviceError
 from fusionq.base.frozen import dataclass
 from fusionq.base.interned import interned_by_identity
 from fusionq.base.target import FloatMode, LaunchShape, target_of
-from fusionq.ir.nodes import Kernel, Persistent
+from fusionq.ir.nodes import Kernel
 from fusionq.ir.printer import print_kernel
 from fusionq.ir.verifier import verify
+from fusionq.ir.walk import persistent_of
 
 REFERENCE_DEVICE = DeviceInfo(
     name="reference interpreter",
@@ -114,8 +115,9 @@ class ReferenceBackend:
         start = time.perf_counter()
         verify(kernel)
         source = print_kernel(kernel)
-        if kernel.body and isinstance(kernel.body[0], Persistent):
-            return build_persistent(kernel, kernel.body[0], source, start)
+        persistent = persistent_of(kernel)
+        if persistent is not None:
+            return build_persistent(kernel, persistent, source, start)
         bind = compile_kernel(kernel)
         return ReferenceProgram(kernel, bind, source, time.perf_counter() - start)
 

@@ -274,6 +274,4 @@ def rings_of(body: Persistent, target: Target) -> CudaRings | None:
     shape = ring_shape(body, target)
     if shape is None:
         return None
-    return CudaRings(
-        shape.lanes, shape.size, shape.slots, shape.slot_bytes, shape.in_flight
-    )
+    return CudaRings(shape.lanes, shape.size, shape.slots, shape.slot_bytes, shape.in_flight)
