@@ -26,7 +26,9 @@ from tests.few_reports import FewReports
 from tests.in_turn import (
     after_the_first,
     before_the_last,
+    beyond,
     in_turn_of,
+    is_short,
     is_whole,
     left_out,
     on_other_backends,
@@ -114,6 +116,19 @@ COMPILED_QUICKLY_ON_ALL = (
 )
 """The same, of tests that have all combinations of their parameters on each backend."""
 
+COMPILED_AS_USERS_ARE = (
+    "conformance/test_opposite_ids.py",
+    "e2e/test_emulated_lanes.py",
+    "e2e/test_lanes_kept.py",
+    "unit/groups",
+    "unit/profiling",
+    "unit/sycl",
+    "unit/test_device_sources.py",
+)
+"""The tests whose device programs are compiled with optimisation in the profile ``dev``, too: those
+of what the compiler's optimisation does wrong, and of functions of sub-groups under conditions,
+which the compiler loses without it."""
+
 COMPUTED_ALIKE = (
     "conformance/test_array_functions.py",
     "conformance/test_bfloat16.py",
@@ -173,6 +188,10 @@ take the values of their parameters in turn, and the compiler optimises for the 
 COMPILED_QUICKLY_TOO = pytest.StashKey[bool]()
 """Of tests whose device programs are compiled without optimisation, though not those of their
 whole file."""
+
+FEW_SETS, MOST_SETS = ("conformance", "e2e"), 3
+"""Tests that have at most so many sets of parameters in the profile ``dev``: those by devices and
+oracles, which take the most time a set."""
 
 COLLECTING = (
     "conformance/test_memory.py",
@@ -300,6 +319,11 @@ def pytest_collection_modifyitems(
         out |= in_turn_of(on_the_device)
         for item in after_the_first([item for item in on_the_device if item not in out]):
             item.stash[COMPILED_QUICKLY_TOO] = True
+        if is_short():
+            left = [item for item in items if item not in out]
+            there = [item for item in left if _has_backend(item)]
+            out |= in_turn_of(there) | after_the_first([i for i in left if not _has_backend(i)])
+            out |= beyond(MOST_SETS, [i for i in there if i not in out and _has_few_sets(i)])
         if find_spec("dpctl") is not None:
             of_the_host = [item for item in items if _is_of_the_host(_place(item.path))]
             out |= on_other_backends(of_the_host, ("target", "queue"))
@@ -316,6 +340,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     from tests.device_programs import DevicePrograms
 
     is_quick = item.stash.get(COMPILED_QUICKLY_TOO, False)
+    if is_short() and not _is_in(_place(item.path), COMPILED_AS_USERS_ARE):
+        is_quick = True
     if item.get_closest_marker("compiled_quickly") is not None:
         is_quick = not is_whole()
     DevicePrograms.optimised_for_this = not is_quick
@@ -341,6 +367,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("skipped tests")
         for reason, count in reasons.most_common():
             terminalreporter.write_line(f"{count} x {reason}")
+
+
+def _has_backend(item: pytest.Item) -> bool:
+    """Whether the backend that the test is for may be there: the others' tests are skipped, and
+    must not hold values in place of those that run."""
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    target = parameters.get("target")
+    if target == "sycl":
+        return find_spec("dpctl") is not None
+    return target not in ("cuda", "dpex")
+
+
+def _has_few_sets(item: pytest.Item) -> bool:
+    return _place(item.path).parts[0] in FEW_SETS
 
 
 def _is_computed_alike(item: pytest.Item) -> bool:

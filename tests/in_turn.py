@@ -21,6 +21,11 @@ def is_whole() -> bool:
     return settings.get_current_profile_name() == "nightly"
 
 
+def is_short() -> bool:
+    """Whether tests are the ones that people run while they work: in the profile ``dev``."""
+    return settings.get_current_profile_name() == "dev"
+
+
 def one_in(count: int, values: Iterable[T], first: int = 0) -> list[T]:
     """All ``values`` in the profile ``nightly``, else one in ``count`` from the ``first`` on."""
     return list(values) if is_whole() else list(islice(values, first, None, count))
@@ -79,25 +84,34 @@ def left_out(items: Iterable[pytest.Item]) -> set[pytest.Item]:
 
 def in_turn_of(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     """The ones of ``items`` whose values other ones of the same function hold."""
-    functions: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
     out: set[pytest.Item] = set()
-    for each in functions.values():
+    for each in _by_function(items).values():
         kept = covering([_values(item) for item in each]) or [0]
         out |= set(each) - {each[k] for k in kept}
     return out
 
 
+def beyond(most: int, items: Iterable[pytest.Item]) -> set[pytest.Item]:
+    """The ones of ``items`` whose function has more than ``most``, but for so many, of which the
+    first and the last are ones and the others are as far from each other as they can be."""
+    out: set[pytest.Item] = set()
+    for each in _by_function(items).values():
+        if len(each) > most:
+            kept = {number * (len(each) - 1) // (most - 1) for number in range(most)}
+            out |= {item for position, item in enumerate(each) if position not in kept}
+    return out
+
+
 def on_other_backends(items: Iterable[pytest.Item], backends: Collection[str]) -> set[pytest.Item]:
     """The ones of ``items``, of those that are not marked, that ``one_backend_each`` leaves out."""
-    functions: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        is_marked = item.get_closest_marker("in_turn") is not None
-        if not is_marked and not _params(item).keys().isdisjoint(backends):
-            functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    asked = (
+        item
+        for item in items
+        if item.get_closest_marker("in_turn") is None
+        and not _params(item).keys().isdisjoint(backends)
+    )
     out: set[pytest.Item] = set()
-    for each in functions.values():
+    for each in _by_function(asked).values():
         given = [{name: id(value) for name, value in _params(item).items()} for item in each]
         out |= set(each) - {each[k] for k in one_backend_each(given, backends)}
     return out
@@ -105,15 +119,19 @@ def on_other_backends(items: Iterable[pytest.Item], backends: Collection[str]) -
 
 def after_the_first(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     """The ones of ``items`` whose function an earlier one has, with other parameters."""
-    functions: dict[str, pytest.Item] = {}
-    return {
-        item for item in items if functions.setdefault(item.nodeid.partition("[")[0], item) != item
-    }
+    return {item for each in _by_function(items).values() for item in each[1:]}
 
 
 def before_the_last(items: Sequence[pytest.Item]) -> set[pytest.Item]:
     """The ones of ``items`` whose function a later one has, with other parameters."""
     return after_the_first(reversed(items))
+
+
+def _by_function(items: Iterable[pytest.Item]) -> dict[str, list[pytest.Item]]:
+    functions: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return functions
 
 
 def _values(item: pytest.Item) -> dict[str, object]:

@@ -28,6 +28,7 @@ from fusionq.execution.candidates import launches_of, variants_of
 from fusionq.execution.compile import built_plan, keep_measured, measured_plan
 from fusionq.execution.contender import Candidate
 from fusionq.execution.list_record import was_measured
+from fusionq.execution.samples import FASTER
 from fusionq.execution.scratch import Scratch, bytes_written
 from fusionq.planning.plan import StrategyTime
 from fusionq.planning.ring_sizes import slot_bytes
@@ -111,30 +112,41 @@ def _fastest(
         raise NotMeasured("; ".join(["every strategy gives the same launches", *notes]))
     with timed(timings, "tune"):
         seconds, more_notes = _measure(backend, pending, submissions, candidates, options.fp)
-    order = sorted(seconds, key=seconds.__getitem__)
-    chosen = candidates[order[0]]
+    chosen = choice(seconds)
+    order = [chosen, *sorted(seconds.keys() - {chosen}, key=seconds.__getitem__)]
     plans = [candidates[k].plan for k in order]
     measured = tuple(
         StrategyTime(plan.strategy, seconds[k], slot_bytes(plan))
         for k, plan in zip(order, plans, strict=True)
     )
+    built = candidates[chosen]
     plan = replace(
-        chosen.plan,
-        validity=for_this_order(chosen.plan.validity, submissions),
+        built.plan,
+        validity=for_this_order(built.plan.validity, submissions),
         measured=measured,
         choice="; ".join([_text(measured), *notes, *more_notes]),
     )
-    return BuiltPlan(plan, chosen.programs)
+    return BuiltPlan(plan, built.programs)
+
+
+def choice(seconds: Mapping[int, float]) -> int:
+    """Which candidate is taken: the fastest, unless an earlier one is about as fast, of which the
+    first is what ``auto`` takes.  Such a difference may be noise, or one between runs in turn with
+    others and runs of the list alone."""
+    fastest = min(seconds.values())
+    return min(k for k, taken in seconds.items() if FASTER * taken <= fastest)
 
 
 def _text(measured: Sequence[StrategyTime]) -> str:
-    fastest = measured[0]
-    others = [
-        f"{m.seconds * 1e6:.0f} µs {_as(m)} ({m.seconds / fastest.seconds:.2f}x)"
-        for m in measured[1:]
+    """In words; the first is what was chosen."""
+    chosen, *others = measured
+    against = [
+        f"{m.seconds * 1e6:.0f} µs {_as(m)} ({m.seconds / chosen.seconds:.2f}x)" for m in others
     ]
-    first = f"{fastest.seconds * 1e6:.0f} µs {_as(fastest)}"
-    return f"measured {first}, the fastest, against {' and '.join(others) or 'nothing'}"
+    is_fastest = all(chosen.seconds <= m.seconds for m in others)
+    place = "the fastest" if is_fastest else "about as fast as the fastest"
+    first = f"{chosen.seconds * 1e6:.0f} µs {_as(chosen)}"
+    return f"measured {first}, {place}, against {' and '.join(against) or 'nothing'}"
 
 
 def _as(measured: StrategyTime) -> str:
@@ -216,19 +228,30 @@ class _RunOnCopies(PreparedRun):
         return super().address_of(backend, place, held) if copy is None else copy
 
     def seconds(self) -> float:
-        """How long it takes to launch and run all; infinite once it has stalled."""
+        """How long it takes to launch and run all, by the device's clock where that tells; infinite
+        once it has stalled."""
         if self.stalled is not None:
             return inf
         self._scratch.restore()
+        watch = self._backend.stopwatch(self.one)
         try:
-            return self._backend.seconds(self._to_the_end)
+            if watch is None:
+                return self._backend.seconds(self._to_the_end)
+            watch.start()
+            self._to_the_end(watch.stop)
         except MegakernelStalled as error:
             self.stalled = _first_line(error)
             return inf
+        self._backend.wait()
+        taken = watch.seconds()
+        assert taken is not None, "they have run"
+        return taken
 
-    def _to_the_end(self) -> None:
-        """Launch, as a list is that comes again; wait only where that says how it ended."""
+    def _to_the_end(self, launched: Callable[[], None] = lambda: None) -> None:
+        """Launch, as a list is that comes again, and call ``launched``; wait only where that says
+        how it ended."""
         _, last = self.launch(())
+        launched()
         if self.is_persistent and last is not None:
             last.wait()
 

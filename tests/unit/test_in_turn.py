@@ -6,12 +6,15 @@ from itertools import product
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import settings
 
 from tests.in_turn import (
     after_the_first,
     before_the_last,
+    beyond,
     covering,
     in_turn_of,
+    is_short,
     is_whole,
     one_backend_each,
     some_pairs,
@@ -91,6 +94,27 @@ def test_the_first_of_each_function_stays(request: pytest.FixtureRequest) -> Non
     ]
     assert {item.name for item in after_the_first(items)} == {"a[2]", "a[3]"}
     assert {item.name for item in before_the_last(items)} == {"a[1]", "a[2]"}
+
+
+@pytest.mark.parametrize("most, kept", [(2, "06"), (3, "036"), (4, "0246"), (9, "0123456")])
+def test_few_of_a_function_that_has_many(
+    request: pytest.FixtureRequest, most: int, kept: str
+) -> None:
+    items = [
+        pytest.Function.from_parent(request.node.parent, name=name, callobj=lambda: None)
+        for name in (*(f"a[{k}]" for k in range(7)), "b[0]", "b[1]", "c")
+    ]
+    out = beyond(most, items)
+    assert "".join(i.name[2] for i in items if i not in out and i.name[0] == "a") == kept
+    assert not any(item.name[0] in "bc" for item in out)
+
+
+def test_only_the_profile_dev_is_short(request: pytest.FixtureRequest) -> None:
+    before = settings.get_current_profile_name()
+    request.addfinalizer(lambda: settings.load_profile(before))
+    for name in ("dev", "ci", "nightly"):
+        settings.load_profile(name)
+        assert (is_short(), is_whole()) == (name == "dev", name == "nightly")
 
 
 def test_items_of_each_function_hold_each_value(request: pytest.FixtureRequest) -> None:
