@@ -189,9 +189,17 @@ COMPILED_QUICKLY_TOO = pytest.StashKey[bool]()
 """Of tests whose device programs are compiled without optimisation, though not those of their
 whole file."""
 
-FEW_SETS, MOST_SETS = ("conformance", "e2e"), 3
-"""Tests that have at most so many sets of parameters in the profile ``dev``: those by devices and
-oracles, which take the most time a set."""
+FEW_SETS = (
+    "conformance",
+    "e2e",
+    "unit/benchmarks",
+    "unit/cache",
+    "unit/groups",
+    "unit/megakernel",
+)
+MOST_SETS = 3
+"""Tests that have at most so many sets of parameters in the profile ``dev``: those that take the
+most time a set."""
 
 COLLECTING = (
     "conformance/test_memory.py",
@@ -380,7 +388,7 @@ def _has_backend(item: pytest.Item) -> bool:
 
 
 def _has_few_sets(item: pytest.Item) -> bool:
-    return _place(item.path).parts[0] in FEW_SETS
+    return _is_in(_place(item.path), FEW_SETS)
 
 
 def _is_computed_alike(item: pytest.Item) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fusionq.analysis.submission import ScalarValue
 from fusionq.backends.base import DeviceEvent
-from fusionq.base.call_site import user_span
+from fusionq.base.call_site import user_span, warn_aborted
 from fusionq.base.errors import ArgumentError, FusionStateError
 from fusionq.base.not_copied import NotCopied
 from fusionq.base.options import ErrorModel
@@ -149,7 +149,8 @@ class Graph(NotCopied):
     def launch(self, depends_on: Event | Iterable[object] = ()) -> Event:
         """Run the graph, after the events of ``depends_on``; the event of all of it.
 
-        Where its queue is in fusion mode, a graph of one part joins that list.  Raises what the
+        Where its queue is in fusion mode, a graph of one part joins that list.  A graph of nothing
+        warns, with FusionAborted.  Raises what the
         end of a fusion does; FusionStateError while the graph records, on a closed queue, and for
         several parts of which a queue is in fusion mode.
         """
@@ -159,6 +160,11 @@ class Graph(NotCopied):
                 return repeated
         with LOCK:
             self._check_not_recording("launch")
+            if not any(part.list.entries for part in self._parts):
+                warn_aborted(
+                    "nothing was recorded in this graph, so its launch does nothing; record "
+                    "submissions in `with graph.record(queue):` first"
+                )
             if len(self._parts) == 1:
                 part = self._parts[0]
                 launched = part.launch(_events(depends_on))
