@@ -29,7 +29,7 @@ from fusionq.execution.background import BuildAnswer
 from fusionq.execution.candidates import superfluous
 from fusionq.execution.compile import built_plan, planned
 from fusionq.execution.contender import Candidate
-from fusionq.execution.device_costs import measured_target
+from fusionq.execution.device_costs import in_worker, measured_target
 from fusionq.execution.planning_time import PlanningStopped
 from fusionq.execution.standing import MOST_SLOWDOWN
 from fusionq.planning.predicted import predicted_seconds
@@ -75,6 +75,7 @@ def main() -> None:
 
 def _prepared() -> TextIO:
     """At a low priority, within bounds, silent; where answers go."""
+    in_worker()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -49,6 +50,10 @@ _LEAST_BEYOND = 4
 _LONGEST = 0.25
 """Seconds of the longest launch that is measured, about: on a device that needs longer for as many
 work-items as fill its memory's caches, fewer are measured."""
+_SECONDS_IN_ALL = 3.0
+"""After so many seconds nothing more is measured: it takes 0.3 to 1.5, where others leave the
+device's workers a processor.  Beside a program whose kernels have all of them each launch waits for
+its turn, and the rounds took 20 seconds without being alike."""
 _GROWTH = 8
 """How many times as many work-items the next launch has, while it is tried how many can be."""
 
@@ -57,12 +62,25 @@ Rounds = Callable[[], tuple[float, ...]]
 """Measures several times once more; the shortest of each."""
 
 
-def measure(backend: Backend) -> Costs | None:
+class _TakesTooLong(Exception):
+    """Others are busy, or the device is too slow to be measured."""
+
+
+def measure(
+    backend: Backend, clock: Callable[[], float] = time.monotonic
+) -> Costs | None:
     """What launches, instructions and memory cost on the device of ``backend``; the other costs
-    are those of its target.  None where what is measured changes from one time to the next, as
-    where others are busy or some of the device's workers do not run."""
+    are those of its target.  None where what is measured changes from one time to the next, or
+    takes too long by the ``clock``, as where others are busy or some of the device's workers do not
+    run."""
+    try:
+        return _measured(backend, _Times(backend, clock))
+    except _TakesTooLong:
+        return None
+
+
+def _measured(backend: Backend, times: _Times) -> Costs | None:
     target = backend.target
-    times = _Times(backend)
     memory = _Memory(backend, times)
     launch_times = stable(lambda: tuple([times(*given) for given in memory.launches]))
     if launch_times is None:
@@ -112,10 +130,13 @@ def stable(measured: Rounds) -> tuple[float, ...] | None:
 
 
 class _Times:
-    """Shortest times of launches."""
+    """Shortest times of launches; ``_TakesTooLong`` where too much time has passed on the
+    ``clock``."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, clock: Callable[[], float]) -> None:
         self._backend = backend
+        self._clock = clock
+        self._until = clock() + _SECONDS_IN_ALL
 
     def __call__(self, launch: PreparedLaunch, count: int = 1) -> float:
         """Seconds of one of ``count`` launches behind each other, as one where the device repeats
@@ -139,6 +160,8 @@ class _Times:
 
     def once(self, launch: PreparedLaunch) -> float:
         """Seconds of one launch."""
+        if self._clock() > self._until:
+            raise _TakesTooLong
         return self._backend.seconds(launch.launch)
 
 

@@ -12,27 +12,41 @@ from fusionq.base.target import Target
 from fusionq.cache.disk import disk_store
 from fusionq.cache.keys import digest
 from fusionq.cache.serialise import MalformedData, decode, encode
+from fusionq.execution.machine_load import is_busy
 
 LOOK_AGAIN = 1.0
 """Seconds until the disk is asked again for costs that it did not have: every list of new sizes
 wants to know."""
 
+QUIET_LOOKS, QUIET_SECONDS = 5, 0.01
+"""How often, and how far from each other, a worker process looks whether others are busy before it
+measures: a program is not while it submits."""
+
 _known: dict[Target, Costs] = {}
 _missing: dict[Target, float] = {}
 """Those that nobody has measured, with the time until which that is believed."""
+_is_worker = False
+"""Whether this process works beside the program that uses the device."""
+
+
+def in_worker() -> None:
+    """From now on this process measures only while others leave it the processors: beside a busy
+    program that says nothing of the device, and takes from that program."""
+    global _is_worker
+    _is_worker = True
 
 
 def measured_target(backend: Backend) -> Target:
     """``backend.target`` with the costs of its device: remembered, from disk, or measured now (some
-    tenths of a second).  Those of a device without a queue of launches are assumed, as by who only
-    builds, and by this process those of one whose times were not stable: another one measures
-    again."""
+    tenths of a second, 3 s at most).  Those of a device without a queue of launches are assumed, as
+    by who only builds, by a worker process beside busy ones, which asks again, and by this process
+    those of one whose times were not stable: another one measures again."""
     target = backend.target
     if not backend.abilities.asynchronous:
         return target
     if target not in _known:
         kept = _kept(target)
-        if kept is None and not backend.abilities.launches:
+        if kept is None and not (backend.abilities.launches and _may_measure()):
             return target
         if kept is None:
             from fusionq.execution.cost_measurement import measure
@@ -43,6 +57,15 @@ def measured_target(backend: Backend) -> Target:
         _known[target] = target.costs if kept is None else kept
         _missing.pop(target, None)
     return replace(target, costs=_known[target])
+
+
+def _may_measure() -> bool:
+    """Whether no others keep the processors busy, as far as this process cares."""
+    for _ in range(QUIET_LOOKS if _is_worker else 0):
+        if is_busy():
+            return False
+        time.sleep(QUIET_SECONDS)
+    return True
 
 
 def known_costs(backend: Backend) -> Costs:

@@ -227,6 +227,23 @@ def test_costs_of_a_busy_machine_are_assumed_and_measured_by_the_next_process(
         assert len(measurements) == made
 
 
+def test_a_worker_measures_once_others_leave_it_the_processors(
+    measurements: list[Target], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside a program whose kernels took both of two cores measuring had not ended after 16 s, in
+    which nothing was learned."""
+    looks = iter([False, False, True, *[False] * device_costs.QUIET_LOOKS])
+    monkeypatch.setattr(device_costs, "is_busy", lambda: next(looks))
+    monkeypatch.setattr(device_costs, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(device_costs, "_is_worker", False)
+    device_costs.in_worker()
+    backend: Any = Clocked(TWO_CORES)
+    assert measured_target(backend).costs == TWO_CORES.costs and not measurements
+    assert measured_target(backend).costs.measured and len(measurements) == 1
+    assert next(looks, None) is None
+    assert measured_target(backend).costs.measured, "nobody looks again"
+
+
 @pytest.mark.parametrize(
     ("rounds", "found"),
     [
@@ -301,6 +318,17 @@ def test_what_interrupts_some_launches_changes_nothing() -> None:
         found = cost_measurement.measure(clock)  # type: ignore[arg-type]
         assert found is not None, phase
         assert found.memory_bandwidth == pytest.approx(20e9, rel=0.02), phase
+
+
+def test_measuring_ends_where_others_are_busy() -> None:
+    """Each launch takes half a second on the wall, whatever the device says."""
+    asked = iter(range(100))
+    costs = cost_measurement.measure(
+        OtherClock(lambda n: 1.0),  # type: ignore[arg-type]
+        lambda: next(asked) / 2,
+    )
+    assert costs is None
+    assert next(asked) <= 2 * cost_measurement._SECONDS_IN_ALL + 3
 
 
 def test_a_device_that_is_slower_each_time_is_not_measured() -> None:
