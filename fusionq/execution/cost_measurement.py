@@ -66,9 +66,7 @@ class _TakesTooLong(Exception):
     """Others are busy, or the device is too slow to be measured."""
 
 
-def measure(
-    backend: Backend, clock: Callable[[], float] = time.monotonic
-) -> Costs | None:
+def measure(backend: Backend, clock: Callable[[], float] = time.monotonic) -> Costs | None:
     """What launches, instructions and memory cost on the device of ``backend``; the other costs
     are those of its target.  None where what is measured changes from one time to the next, or
     takes too long by the ``clock``, as where others are busy or some of the device's workers do not
