@@ -29,7 +29,7 @@ from fusionq.benchmarks.variants import submit_chain
 from fusionq.cache.serialise import decode, encode
 from fusionq.execution.candidates import launches_of
 from fusionq.planning.cost import ListWork
-from fusionq.planning.list_work import list_work
+from fusionq.planning.list_work import has_inside, list_work
 
 ROUNDS = 7
 SECONDS_OF_RUNS = 1.5
@@ -130,7 +130,7 @@ def measure(name: str, size: str, rounds: int) -> Sample:
     submit, restoring = _submits(name, size, queue)
     runs: dict[str, fq.Fusion] = {}
     seen = set()
-    work = None
+    work, inside = None, set[tuple[int, ...]]()
     launches = 0
     for strategy in STRATEGIES:
         with fq.fusion(queue, strategy=strategy, promote=_PROMOTE[name in CASES]) as run:
@@ -140,11 +140,13 @@ def measure(name: str, size: str, rounds: int) -> Sample:
         if strategy == "sequence":
             launches = len(stages)
             apart = [stage.submissions for stage in stages]
+            inside = {stage.submissions for stage in stages if has_inside(stage.kernel)}
         elif strategy == "megakernel":
             if len(stages) > 1 or not stages[0].inner:
                 continue
             questions = Questions(report.submissions)
-            work = list_work(questions, stages[0], apart, backend_for(None).target)
+            target = backend_for(None).target
+            work = list_work(questions, stages[0], apart, target, inside.__contains__)
         if (same := launches_of(report.plan)) not in seen:
             seen.add(same)
             runs[strategy] = run

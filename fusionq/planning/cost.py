@@ -5,7 +5,8 @@ meanwhile; work-groups of a fixed size have to be started one by one.  Where wor
 that wait (GPUs) it takes both, the work being at least what a single work-item waits for.  The work
 of a stage is what its work-items load and store, at the bandwidth of the caches, the mathematical
 functions that they evaluate, and what vector units cannot do for all lanes at once; arrays beyond
-the caches are streamed by each launch.
+the caches are streamed by each launch.  Where a launch has code of its own for the inside of rows,
+that is its work, and accesses are faster there.
 
 A persistent kernel takes its start, an instruction for each tile and, where every stage waits for
 the one before, a handover for each stage. Its work is the same, but without what conditions on ids
@@ -58,6 +59,8 @@ class StageWork:
     chain: float = 0.0
     """Scalar operations that a work-item does one after the other; counted for devices whose
     threads wait for each of them."""
+    along_rows: bool = False
+    """Whether the launch has code of its own for ``inside``, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,7 @@ def _launched(stages: Sequence[StageWork], work: ListWork, target: Target) -> fl
     busy = 0.0
     for stage in stages:
         if stage.groups is None:
-            busy += _busy(stage.whole, groups, target)
+            busy += _busy(_in_launch(stage, target), groups, target)
         else:
             workers = max(min(stage.groups, target.resident_workers), 1)
             each = target.costs.instruction_seconds / workers
@@ -155,6 +158,13 @@ def _launched(stages: Sequence[StageWork], work: ListWork, target: Target) -> fl
     if chain:
         return target.costs.launch_seconds + max(streamed, busy, chain)
     return max(target.costs.launch_seconds, streamed, busy)
+
+
+def _in_launch(stage: StageWork, target: Target) -> Work:
+    """What most work-items of a stage do in a launch."""
+    if stage.inside is None or not stage.along_rows:
+        return stage.whole
+    return stage.inside.with_accesses_faster(target.costs.interior_speedup)
 
 
 def _persistent(work: ListWork, target: Target) -> float:
@@ -211,13 +221,11 @@ def persistent_part(
     ``whole`` together, or most of them ``inside``, in the caches; ``near``: in a worker's own."""
     done = _in_tiles(inside, whole, True, target)
     if near:
-        done = Work(done.accessed / target.costs.own_cache_speedup, done.functions, done.serial)
+        done = done.with_accesses_faster(target.costs.own_cache_speedup)
     return PersistentPart(_busy(done, 1, target), groups or -(-items // target.worker_size))
 
 
-def fewest_workers(
-    stages: Sequence[PersistentPart], target: Target
-) -> tuple[int, float]:
+def fewest_workers(stages: Sequence[PersistentPart], target: Target) -> tuple[int, float]:
     """With how many workers ``stages`` that follow each other end soonest, by the model, and the
     seconds of the launch.  What is handed over to others takes the longer, the more there are."""
     costs, most = target.costs, target.resident_workers

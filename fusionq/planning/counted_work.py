@@ -26,5 +26,9 @@ class Work:
     def __mul__(self, times: float) -> Work:
         return Work(self.accessed * times, self.functions * times, self.serial * times)
 
+    def with_accesses_faster(self, times: float) -> Work:
+        """What takes as long as this would if accesses were so many times as fast."""
+        return Work(self.accessed / times, self.functions, self.serial)
+
 
 NOTHING = Work()

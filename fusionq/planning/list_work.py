@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -44,20 +44,22 @@ def list_work(
     plan: StagePlan,
     launches: Sequence[Collection[int]],
     target: Target,
+    are_along_rows: Callable[[tuple[int, ...]], bool] = lambda members: False,
 ) -> ListWork:
     """The work of a persistent kernel, with the tiles that it gets for its present sizes;
-    ``launches``: the submissions of each that would do the list without it."""
+    ``launches``: the submissions of each that would do the list without it; ``are_along_rows``:
+    whether a launch of some has code of its own for the inside of rows, too."""
     body = plan.kernel.body[0]
     assert isinstance(body, Persistent)
     arrays, integers = _arguments(questions, plan.kernel, plan.sources)
     insides, divided = zip(*(_inside(code, target) for code in body.codes), strict=True)
     are_cut = [each and target.device.jams_rows for each in divided]
     reducing = [_reducing(code, target) for code in body.codes]
-    known: dict[Hashable, tuple[int, Work, Work | None]] = {}
-    found: list[tuple[int, Work, Work | None]] = []
+    known: dict[Hashable, tuple[int, Work, Work | None, bool]] = {}
+    found: list[tuple[int, Work, Work | None, bool]] = []
     params: list[dict[str, int]] = []
     memory: dict[Hashable, int] = {}
-    for stage in body.stages:
+    for members, stage in zip(plan.inner, body.stages, strict=True):
         kernel = body.codes[stage.code].kernel
         names = dict(zip((p.name for p in kernel.params), stage.arguments, strict=True))
         values = {own: integers[name] for own, name in names.items() if name in integers}
@@ -82,27 +84,31 @@ def list_work(
             whole = inside
             if whole is None or not are_cut[stage.code]:
                 whole = item_work(kernel, sizes, target) * prod(range_)
-            known[key] = sum(own_memory.values()), whole, inside
+            along_rows = inside is not None and are_along_rows(members)
+            known[key] = sum(own_memory.values()), whole, inside, along_rows
         found.append(known[key])
     extents = extents_of(body, params)
     pipeline = pipelined(body, extents, params, target.worker_size)
-    whole = sum(memory.values())
-    tiling = tiling_of(body, extents, whole, pipeline, target)
+    in_all = sum(memory.values())
+    tiling = tiling_of(body, extents, in_all, pipeline, target)
     launch_of = {s: k for k, launch in enumerate(launches) for s in launch}
     stages = tuple(
         StageWork(
             launch_of[members[0]],
             prod(extent),
-            *each,
+            nbytes,
+            whole,
+            inside,
             tiled(extent, tile).tiles,
             _work_groups(prod(extent), body.codes[stage.code].local_range),
+            along_rows=along_rows,
         )
-        for members, extent, tile, each, stage in zip(
+        for members, extent, tile, (nbytes, whole, inside, along_rows), stage in zip(
             plan.inner, extents, tiling.tiles, found, body.stages, strict=True
         )
     )
     near = tiling.assignment in ("turns", "shares")
-    return ListWork(stages, whole, pipeline is not None, tiling.block, near)
+    return ListWork(stages, in_all, pipeline is not None, tiling.block, near)
 
 
 def inside_tiles(code: StageCode, target: Target) -> Kernel | None:
@@ -168,20 +174,41 @@ def launches_work(
             found.append(tiled)
             continue
         shapes = {(name, d): n for name, (_, a) in arrays.items() for d, n in enumerate(a.shape)}
-        whole, chain = NOTHING, 0.0
+        whole, inside, chain = NOTHING, None, 0.0
+        along_rows = None if plan.beside else _inside_of_rows(plan.kernel)
         for kernel, range_ in _parts(questions.submissions, plan):
             kernel = _counted(kernel)
             known = range_ if kernel.ndim == len(range_) else (prod(range_),)
             sizes = Sizes(integers, shapes, known, plan.local_range or ())
             each = item_work(kernel, sizes, target)
             whole += each * prod(range_)
+            if along_rows is not None:
+                inside = item_work(along_rows, sizes, target) * prod(range_)
             if target.costs.chain_seconds:
                 chain = max(chain, chain_of(each, operations(kernel, sizes), target))
         items = plan.range_of(questions.submissions).size
         groups = _work_groups(items, plan.local_range)
         touched = sum(own.values())
-        found.append(StageWork(number, items, touched, whole, None, 0, groups, chain))
+        found.append(
+            StageWork(
+                number, items, touched, whole, inside, 0, groups, chain,
+                along_rows=inside is not None,
+            )
+        )  # fmt: skip
     return tuple(found), sum(memory.values())
+
+
+def has_inside(kernel: Kernel) -> bool:
+    """Whether a launch of ``kernel`` has code of its own for the inside of rows."""
+    return _inside_of_rows(kernel) is not None
+
+
+def _inside_of_rows(kernel: Kernel) -> Kernel | None:
+    """What that does."""
+    rows = rows_of(kernel) if kernel.row_lanes and not kernel.cuts_rows else None
+    if rows is None or rows.interior is None:
+        return None
+    return replace(kernel, body=rows.interior.body)
 
 
 def _counted(kernel: Kernel) -> Kernel:

@@ -27,6 +27,7 @@ class PersistentChoice:
         measured: Callable[[], Target] | None,
         bound: BuildBound | None,
         asked: bool,
+        are_along_rows: Callable[[tuple[int, ...]], bool],
     ) -> None:
         self._questions = questions
         self._launches = [
@@ -37,6 +38,7 @@ class PersistentChoice:
         self._measured = measured
         self._bound = bound
         self._asked = asked
+        self._are_along_rows = are_along_rows
         self.estimates: list[Estimate] = []
         """Of each persistent kernel that was asked about last."""
         self.text: str | None = None
@@ -48,7 +50,10 @@ class PersistentChoice:
             return True
         questions = self._questions
         self.estimates = [
-            estimate(list_work(questions, plan, self._launches, self._target), self._measured())
+            estimate(
+                list_work(questions, plan, self._launches, self._target, self._are_along_rows),
+                self._measured(),
+            )
             for plan in plans
             if plan.inner
         ]

@@ -20,6 +20,7 @@ from fusionq.planning.item_work import item_work
 from fusionq.planning.known_values import sizes_of
 from fusionq.planning.list_work import list_work
 from fusionq.planning.planner import make_plan
+from fusionq.planning.predicted import predicted_seconds
 from tests.unit.lists import submission, submissions
 from tests.unit.targets import TWO_CORES
 
@@ -237,6 +238,49 @@ def test_what_makes_tiles_faster() -> None:
     functions_too = changed(heavy, whole=Work(float(1 << 30), float(1 << 30)))
     assert of(functions_too).persistent > of(heavy).persistent
     assert of(functions_too).sequence > of(heavy).sequence
+
+
+def test_what_makes_launches_along_rows_faster() -> None:
+    """They have code of their own for the inside, as tiles have."""
+    heavy = changed(IN_CACHE, whole=Work(float(1 << 30)), inside=Work(float(1 << 30)))
+    rows = changed(heavy, along_rows=True)
+    assert of(rows).sequence < of(heavy).sequence
+    assert of(rows).persistent == of(heavy).persistent
+    less = changed(rows, inside=Work(float(1 << 29)))
+    assert of(less).sequence < of(rows).sequence
+    assert of(changed(rows, inside=None)) == of(changed(heavy, inside=None))
+
+
+@fq.kernel
+def on_a_torus(item: fq.Item, a: Any, b: Any) -> None:
+    h, w = a.shape[0], a.shape[1]
+    i, j = item.get_id(0), item.get_id(1)
+    total = 0
+    for di in range(-1, 2):
+        for dj in range(-1, 2):
+            total += a[(i + di + h) % h, (j + dj + w) % w]
+    b[i, j] = total
+
+
+@pytest.mark.parametrize("n", [600, 1024])
+def test_remainders_are_of_the_edges_of_rows_only(n: int) -> None:
+    """Eight steps over 1024 x 1024 took as long as launches as in a persistent kernel; 180 times
+    as long were predicted, by remainders that each work-item takes."""
+    a, b = (np.zeros((n, n), np.int32) for _ in range(2))
+    pairs = [(a, b), (b, a)] * 4
+    listed = submissions(*((on_a_torus, (n, n), *pair) for pair in pairs))
+    device = replace(TWO_CORES.device, splits_rows=True)
+    target = replace(TWO_CORES, device=device)
+    plan = make_plan(listed, FusionOptions(), target, measured=lambda: target)
+    text = str(plan.choice)
+    ratio = float(text.partition("sequence of launches (")[2].partition("x)")[0])
+    assert 0.3 < ratio < 6, text
+    launches = make_plan(listed, FusionOptions(strategy="unfused"), target)
+    one, alone = (
+        predicted_seconds(listed, made, target)
+        for made in (launches, make_plan(listed, FusionOptions(strategy="megakernel"), target))
+    )
+    assert 0.3 < one / alone < 6
 
 
 def test_what_lanes_do_one_after_the_other() -> None:
