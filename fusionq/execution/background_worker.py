@@ -13,7 +13,6 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TextIO, TypedDict
@@ -36,6 +35,10 @@ from fusionq.planning.predicted import predicted_seconds
 
 IDLE_SECONDS = 60.0
 """Without a request, after which the process ends."""
+
+MEASURES_AFTER = 1.0
+"""After so many seconds without one, again and again, devices are measured whose costs nobody
+knows, if the machine is quiet."""
 
 NICENESS = 5
 """What the worker's processor time counts a third of (Linux, ``sched(7)``).  Linux may share
@@ -63,11 +66,16 @@ def main() -> None:
         os._exit(0)  # also in the middle of a build
 
     threading.Thread(target=read, daemon=True).start()
-    while True:
+    idle = 0.0
+    while idle < IDLE_SECONDS:
         try:
-            line = requests.get(timeout=IDLE_SECONDS)
+            line = requests.get(timeout=MEASURES_AFTER)
         except Empty:
-            break
+            idle += MEASURES_AFTER
+            for backend in _backends.values():
+                measured_target(backend)
+            continue
+        idle = 0.0
         answers.write(json.dumps(answer(json.loads(line))) + "\n")
         answers.flush()
     os._exit(0)
@@ -152,6 +160,11 @@ def _build(request: BuildRequest, strategy: Candidate, beside: Sequence[Candidat
     return BuildAnswer(None, slowdown)
 
 
-@lru_cache(maxsize=4)
+_backends: dict[str, Backend] = {}
+"""By device."""
+
+
 def _backend(device: str) -> Backend:
-    return builder_for(device)
+    if device not in _backends:
+        _backends[device] = builder_for(device)
+    return _backends[device]

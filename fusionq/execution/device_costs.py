@@ -59,6 +59,11 @@ def measured_target(backend: Backend) -> Target:
     return replace(target, costs=_known[target])
 
 
+def known_target(backend: Backend) -> Target:
+    """``backend.target`` with ``known_costs``."""
+    return replace(backend.target, costs=known_costs(backend))
+
+
 def _may_measure() -> bool:
     """Whether no others keep the processors busy, as far as this process cares."""
     for _ in range(QUIET_LOOKS if _is_worker else 0):

@@ -167,6 +167,7 @@ class FirstPlan:
         plan = planned_in_time(
             backend, self._submissions, options, self._timings, seconds=seconds,
             stops=self._is_hopeless if is_short else lambda planning: False,
+            measures=planning_seconds() == inf,
         )  # fmt: skip
         kernels = {id(stage.kernel): stage.kernel for stage in plan.stages}
         unbuilt = [k for k in kernels.values() if not is_built(backend, k, options.fp)]
@@ -181,10 +182,10 @@ class FirstPlan:
 
     def _predicted(self, plan: Plan) -> float:
         """Seconds of a run by the cost model."""
-        from fusionq.execution.device_costs import measured_target
+        from fusionq.execution.device_costs import known_target
         from fusionq.planning.predicted import predicted_seconds
 
-        return predicted_seconds(self._submissions, plan, measured_target(self._backend))
+        return predicted_seconds(self._submissions, plan, known_target(self._backend))
 
     def _is_hopeless(self, planning: Planning) -> bool:
         """Whether planning has found a dependence that no work-group can hold: between more

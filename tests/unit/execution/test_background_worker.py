@@ -128,7 +128,8 @@ class Ended(Exception):
 
 @pytest.mark.parametrize("has_ended", [False, True])
 def test_lines_are_answered_until_there_are_none(has_ended: bool, monkeypatch) -> None:
-    """It ends where it has nothing to do for a while, and with its parent."""
+    """It measures the device where it has nothing to do, ends where that is so for a while, and
+    with its parent."""
     over, answered, read, codes = threading.Event(), threading.Event(), threading.Event(), []
 
     def lines() -> Iterator[bytes]:
@@ -154,6 +155,10 @@ def test_lines_are_answered_until_there_are_none(has_ended: bool, monkeypatch) -
     monkeypatch.setattr(background_worker, "_prepared", lambda: answers)
     monkeypatch.setattr(background_worker, "answer", lambda told: [told["number"] + 40])
     monkeypatch.setattr(background_worker, "IDLE_SECONDS", 1.0)
+    monkeypatch.setattr(background_worker, "MEASURES_AFTER", 0.25)
+    monkeypatch.setattr(background_worker, "_backends", {"a device": "its backend"})
+    measured: list[str] = []
+    monkeypatch.setattr(background_worker, "measured_target", measured.append)
     monkeypatch.setattr(os, "_exit", end)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=lines()))
     with pytest.raises(Ended):
@@ -161,3 +166,4 @@ def test_lines_are_answered_until_there_are_none(has_ended: bool, monkeypatch) -
     assert read.wait(10), "the thread that reads would end this process behind the test"
     assert codes == [0, 0]
     assert answers.getvalue() == "[41]\n[42]\n"
+    assert measured == ["its backend"] * 4, "while it has nothing to do"
