@@ -15,8 +15,8 @@ from fusionq.cache.serialise import MalformedData, decode, encode
 from fusionq.execution.machine_load import is_busy
 
 LOOK_AGAIN = 1.0
-"""Seconds until the disk is asked again for costs that it did not have: every list of new sizes
-wants to know."""
+"""Seconds until the disk is asked again for costs that it did not have, and a worker process looks
+again whether others are busy: every list of new sizes wants to know."""
 
 QUIET_LOOKS, QUIET_SECONDS = 5, 0.01
 """How often, and how far from each other, a worker process looks whether others are busy before it
@@ -27,6 +27,8 @@ _missing: dict[Target, float] = {}
 """Those that nobody has measured, with the time until which that is believed."""
 _is_worker = False
 """Whether this process works beside the program that uses the device."""
+_busy_until = 0.0
+"""Until when others are believed to be busy."""
 
 
 def in_worker() -> None:
@@ -66,8 +68,12 @@ def known_target(backend: Backend) -> Target:
 
 def _may_measure() -> bool:
     """Whether no others keep the processors busy, as far as this process cares."""
+    global _busy_until
+    if _is_worker and time.monotonic() < _busy_until:
+        return False
     for _ in range(QUIET_LOOKS if _is_worker else 0):
         if is_busy():
+            _busy_until = time.monotonic() + LOOK_AGAIN
             return False
         time.sleep(QUIET_SECONDS)
     return True
