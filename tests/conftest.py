@@ -378,13 +378,25 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _has_backend(item: pytest.Item) -> bool:
-    """Whether the backend that the test is for may be there: the others' tests are skipped, and
-    must not hold values in place of those that run."""
+    """Whether the backend that the test is for is there: the others' tests are skipped, and must
+    not hold values in place of those that run."""
     parameters = getattr(getattr(item, "callspec", None), "params", {})
     target = parameters.get("target")
-    if target == "sycl":
-        return find_spec("dpctl") is not None
-    return target not in ("cuda", "dpex")
+    package = {"sycl": "dpctl", "dpex": "numba_dpex"}.get(target)
+    if package is not None:
+        return find_spec(package) is not None
+    return target != "cuda" or _has_gpu()
+
+
+@cache
+def _has_gpu() -> bool:
+    from fusionq.backends.cuda.devices import device_count
+    from fusionq.base.errors import DeviceError
+
+    try:
+        return device_count() > 0
+    except DeviceError:
+        return False
 
 
 def _has_few_sets(item: pytest.Item) -> bool:

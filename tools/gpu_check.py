@@ -16,13 +16,15 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+PROFILE = ("--hypothesis-profile", "ci")
+"""As in CI: with more parameters than tests have without."""
 SANITIZERS = ("memcheck", "racecheck", "synccheck", "initcheck")
 
 
 def tests(more: list[str]) -> int:
     """The tests that need a GPU; 0 if none fails."""
     places = ["tests/cuda", "tests/conformance"]
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "cuda", *places, *more]
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "cuda", *PROFILE, *places, *more]
     return subprocess.run(command, cwd=ROOT).returncode
 
 
@@ -39,7 +41,7 @@ def sanitize(more: list[str]) -> int:
             # A test asks for more memory than there is; that call fails, as it should.
             "--report-api-errors", "no",
             sys.executable, "-m", "pytest", "-p", "tools.exact_memory", "-q", "-m", "cuda",
-            "tests/conformance", *more,
+            *PROFILE, "tests/conformance", *more,
         ]  # fmt: skip
         codes.append(subprocess.run(command, cwd=ROOT).returncode)
     return max(codes)
