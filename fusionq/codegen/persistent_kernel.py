@@ -115,9 +115,10 @@ class _PersistentPrinter:
         memory.identifier(Scalar(body.spin_limit))
         entry_point = Names(self.dialect.unit.is_reserved).fresh(self.kernel.name)
         slots = memory.slots()
+        packed = is_packed(len(slots), self.kernel, self.dialect)
         given = head_of(
             [parameter_text(self.kernel, slot, memory, self.dialect) for slot in slots],
-            self.dialect,
+            packed,
         )
         text = [
             *self.dialect.unit.prologue(self.types, self.fp, self.functions),
@@ -143,7 +144,7 @@ class _PersistentPrinter:
             tail,
         ]
         worker = self.workers.worker_block(body, self.target)
-        types, packed = frozenset(self.types), is_packed(len(slots), self.dialect)
+        types = frozenset(self.types)
         return DeviceSource(
             "\n".join(text), entry_point, slots, types, worker=worker, is_packed=packed
         )

@@ -48,14 +48,15 @@ def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> De
     most = code.most_unrolled
     lines = statement_lines(code.kernel, code.bodies, dialect, helpers, most_unrolled=most)
     entry_point = Names(dialect.unit.is_reserved).fresh(kernel.name)
-    packed = is_packed(len(lines.slots), dialect)
+    packed = is_packed(len(lines.slots), kernel, dialect)
     source = DeviceSource(
         "", entry_point, lines.slots, lines.types, keeps_loads=code.keeps_loads, is_packed=packed
     )
     inside = _in_turn(lines.bodies[0], lines.bodies[1:], dialect, helpers)
     functions = _function(
-        code.kernel, entry_point, lines, inside, dialect, helpers, code.once, scalar=code.scalar
-    )
+        code.kernel, entry_point, lines, inside, dialect, helpers, code.once,
+        scalar=code.scalar, packed=packed,
+    )  # fmt: skip
     vectors = dialect.vectors
     wide = None
     if vectors is not None and not code.keeps_loads:
@@ -71,7 +72,10 @@ def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> De
             inside = _in_turn(again.bodies[0], [], of_vectors, helpers)
             functions += [
                 "",
-                *_function(code.kernel, name, again, inside, of_vectors, helpers, assumed=assumed),
+                *_function(
+                    code.kernel, name, again, inside, of_vectors, helpers,
+                    assumed=assumed, packed=packed,
+                ),
             ]
     return _unit(source, lines, functions, fp, dialect, helpers)
 
@@ -180,14 +184,14 @@ def _side_by_side(
     once = frozenset().union(*(code.once for code in codes)).difference(*again)
     entry_point = Names(dialect.unit.is_reserved).fresh(kernel.name)
     keeps = any(code.keeps_loads for code in codes)
-    packed = is_packed(len(lines.slots), dialect)
+    packed = is_packed(len(lines.slots), kernel, dialect)
     source = DeviceSource(
         "", entry_point, lines.slots, lines.types, keeps_loads=keeps, is_packed=packed
     )
     chosen = [*before, first, *branches(names, group, inside)]
     scalar = all(code.scalar for code in codes)
     functions = _function(
-        whole, entry_point, lines, chosen, dialect, helpers, once, scalar=scalar
+        whole, entry_point, lines, chosen, dialect, helpers, once, scalar=scalar, packed=packed
     )
     return _unit(source, lines, functions, fp, dialect, helpers)
 
@@ -265,9 +269,11 @@ def _function(
     once: Collection[str] = (),
     assumed: Sequence[str] = (),
     scalar: bool = False,
+    packed: bool = False,
 ) -> list[str]:
     """A kernel's definition, with the lines ``body``; ``once``: the arrays of which it loads
-    elements once; ``scalar``: without vectors of work-items."""
+    elements once; ``scalar``: without vectors of work-items; ``packed``: its arguments are one
+    structure."""
     arrays = dict(lines.array_parameters) if dialect.scalars.array_parameters else {}
     for slot in arrays:
         param = kernel.param(slot.param)
@@ -278,7 +284,7 @@ def _function(
                 arrays[slot] = f"const {type[0]} {lines.names.of(slot.param)}"
     given = head_of(
         [arrays.get(s) or parameter_text(kernel, s, lines.memory, dialect) for s in lines.slots],
-        dialect,
+        packed,
     )
     parameters = [f"    {text}" for text in given.parameters]
     size = kernel.sub_group_size

@@ -10,25 +10,15 @@ static inline uchar fq_u8_of_f16(half a) {
     return (uchar)(int)(x != x ? 0 : x < 0.0f ? 0.0f : x > 255.0f ? 255.0f : x);
 }
 
-typedef struct {
-    ulong a_address;
-    long a_shape1;
-    ulong image_address;
-    long image_stride0;
-    ulong out_address;
-    long out_shape0;
-    long out_shape1;
-} fq_arguments;
 __kernel void nontemporal(
-    const fq_arguments fq_passed
+    ulong a_address,
+    long a_shape1,
+    ulong image_address,
+    long image_stride0,
+    ulong out_address,
+    long out_shape0,
+    long out_shape1
 ) {
-    const ulong a_address = fq_passed.a_address;
-    const long a_shape1 = fq_passed.a_shape1;
-    const ulong image_address = fq_passed.image_address;
-    const long image_stride0 = fq_passed.image_stride0;
-    const ulong out_address = fq_passed.out_address;
-    const long out_shape0 = fq_passed.out_shape0;
-    const long out_shape1 = fq_passed.out_shape1;
     const bool fq_streams = get_local_size(0) % 16 == 0 && image_address % 32 == 0 && image_stride0 % 16 == 0 && out_address % 16 == 0 && out_shape1 % 16 == 0;
     __global const half* restrict a = (__global const half*)a_address;
     __global half* restrict image = (__global half*)image_address;

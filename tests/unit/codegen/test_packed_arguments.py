@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fusionq.codegen.joined_source import joined
 from fusionq.codegen.kernel_source import generate
 from fusionq.codegen.opencl import OPENCL_C, OPENCL_C_OF_MANY_ARGUMENTS
-from fusionq.ir.nodes import ArrayParam, Const, Kernel, Param, ScalarParam, Store
+from fusionq.ir.nodes import ArrayParam, Const, ItemQuery, Kernel, Param, ScalarParam, Store
 from fusionq.ir.types import FLOAT32, INT8, INT64
 from tests.unit.codegen.built_kernels import elementwise, fused_example, mul
 from tests.unit.targets import TWO_CORES
@@ -46,6 +48,23 @@ def test_one_argument_is_no_structure():
     kernel = Kernel("one", 1, (ArrayParam("a", FLOAT32, 1),), (), body)
     source = generate(kernel, "strict", TWO_CORES, OPENCL_C)
     assert len(source.slots) == 1 and "struct" not in source.text and not source.is_packed
+
+
+@pytest.mark.parametrize(("streamed", "is_packed"), [(0, True), (1, True), (2, False), (3, False)])
+def test_several_non_temporal_stores_have_arguments_of_their_own(
+    streamed: int, is_packed: bool
+) -> None:
+    """Members are loaded again behind each store, and then no branch is the same for all."""
+    arrays = [ArrayParam(f"a{k}", FLOAT32, 1, contiguous=True, restrict=True) for k in range(3)]
+    place = (ItemQuery("global_id", 0),)
+    body = tuple(
+        Store(a.name, place, Const(FLOAT32, 2.0), nontemporal=k < streamed)
+        for k, a in enumerate(arrays)
+    )
+    source = generate(Kernel("stores", 1, (*arrays,), (), body), "strict", TWO_CORES, OPENCL_C)
+    assert source.is_packed == is_packed == ("fq_passed" in source.text)
+    given = source.text.partition(" stores(")[2].partition(")")[0]
+    assert ("ulong a1_address" in given) != is_packed
 
 
 def test_kernels_of_one_unit_have_structures_of_their_own():
