@@ -131,7 +131,11 @@ def _message(submission: Submission, checked: CheckingKernel, words: npt.NDArray
     argument = next((a for a in submission.arguments if a.name == access.array), None)
     ndim = submission.range.ndim
     item = ", ".join(str(n) for n in words[IDS_AT : IDS_AT + min(ndim, DIMS)])
-    element = ", ".join(str(n) for n in words[INDICES_AT : INDICES_AT + access.ndim])
+    indices = words[INDICES_AT : INDICES_AT + access.ndim].tolist()
+    for dim, unsigned in enumerate(access.unsigned):
+        if unsigned:
+            indices[dim] %= 1 << 64
+    element = ", ".join(map(str, indices))
     shape = ", ".join(str(n) for n in words[EXTENTS_AT : EXTENTS_AT + access.ndim])
     array, label = access.array, ""
     if isinstance(argument, ArrayArgument):

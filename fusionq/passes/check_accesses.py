@@ -31,6 +31,7 @@ from fusionq.ir.nodes import (
     Atomic,
     Block,
     Break,
+    Cast,
     Compare,
     Const,
     Expr,
@@ -50,7 +51,7 @@ from fusionq.ir.nodes import (
     Var,
     While,
 )
-from fusionq.ir.types import BOOL, INT64, ScalarType
+from fusionq.ir.types import BOOL, INT64, UINT64, ScalarType
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import map_operands, statements
 from fusionq.passes.written_marks import WrittenMarks
@@ -75,6 +76,8 @@ class CheckedAccess:
     span: Span
     fault: Fault
     """What is reported: that it would leave the array, or reads what has not been written."""
+    unsigned: tuple[bool, ...] = ()
+    """Of each index, whether the source's has 64 bits and no sign; where not given, none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +139,7 @@ class _Checker:
                 return _after(before, replace(stmt, value=checked(value)))
             case Store(array, indices, value, span):
                 new = replace(stmt, indices=tuple(map(checked, indices)), value=checked(value))
-                inside, report = self._access("write", array, new.indices, span)
+                inside, report = self._access("write", array, new.indices, span, _unsigned(indices))
                 marked = self._marked(array, new.indices, span)
                 return _after(before, If(inside, (new, *marked), tuple(report), span))
             case Atomic(op, array, indices, operand, result, span=span, expected=expected):
@@ -146,7 +149,8 @@ class _Checker:
                     expected=None if expected is None else checked(expected),
                     value=None if operand is None else checked(operand),
                 )
-                inside, report = self._access("update", array, update.indices, span)
+                without_sign = _unsigned(indices)
+                inside, report = self._access("update", array, update.indices, span, without_sign)
                 if result is not None:
                     report.append(Assign(result, _zero(self.types[array]), span))
                 happens: list[Stmt] = [update]
@@ -213,7 +217,7 @@ class _Checker:
                         before.append(Assign(name, value, span))
                         value = Var(value.type, name)
                     places.append(value)
-                inside, report = self._access("read", array, places, span)
+                inside, report = self._access("read", array, places, span, _unsigned(indices))
                 here = Var(BOOL, self._variable("inside", BOOL))
                 before.append(Assign(here.name, inside, span))
                 before.append(If(conjunction((path, _not(here))), tuple(report), (), span))
@@ -232,14 +236,20 @@ class _Checker:
 
     # ------------------------------------------------------------------------ reports
     def _access(
-        self, kind: AccessKind, array: str, indices: Sequence[Expr], span: Span
+        self,
+        kind: AccessKind,
+        array: str,
+        indices: Sequence[Expr],
+        span: Span,
+        unsigned: tuple[bool, ...],
     ) -> tuple[Expr, list[Stmt]]:
-        """Whether the indices are inside the array, and what reports that they are not."""
+        """Whether the indices are inside the array, and what reports that they are not;
+        ``unsigned`` as of ``CheckedAccess``."""
         bounds: list[Expr] = []
         for index, extent in zip(indices, self._extents(array, len(indices)), strict=True):
             bounds += Compare("ge", index, Const(INT64, 0)), Compare("lt", index, extent)
         inside = conjunction(bounds)
-        return inside, self._report(kind, "outside", array, indices, span)
+        return inside, self._report(kind, "outside", array, indices, span, unsigned)
 
     def _initialized(
         self, kind: AccessKind, array: str, indices: Sequence[Expr], path: Expr, span: Span
@@ -261,10 +271,16 @@ class _Checker:
         ]
 
     def _report(
-        self, kind: AccessKind, fault: Fault, array: str, indices: Sequence[Expr], span: Span
+        self,
+        kind: AccessKind,
+        fault: Fault,
+        array: str,
+        indices: Sequence[Expr],
+        span: Span,
+        unsigned: tuple[bool, ...] = (),
     ) -> list[Stmt]:
         number = len(self.accesses)
-        self.accesses.append(CheckedAccess(kind, array, len(indices), span, fault))
+        self.accesses.append(CheckedAccess(kind, array, len(indices), span, fault, unsigned))
         count = Var(INT64, self._variable("earlier", INT64))
         ids = [ItemQuery("global_id", d) for d in range(self.kernel.ndim)]
         extents = self._extents(array, len(indices))
@@ -293,6 +309,10 @@ class _Checker:
 
 def _after(before: list[Stmt], stmt: Stmt) -> list[Stmt]:
     return [*before, stmt]
+
+
+def _unsigned(indices: Sequence[Expr]) -> tuple[bool, ...]:
+    return tuple([isinstance(i, Cast) and i.operand.type == UINT64 for i in indices])
 
 
 def _zero(type_: ScalarType) -> Const:

@@ -86,6 +86,34 @@ def test_an_index_from_memory(queue, case):
     assert (a.numpy() == np.arange(1, 9)).all()
 
 
+@fq.kernel
+def store_there(item: fq.Item, a, places):
+    i = item.get_id(0)
+    a[places[i]] = np.float32(1)
+
+
+@fq.kernel
+def add_there(item: fq.Item, a, places):
+    fq.AtomicRef(a, places[item.get_id(0)]).fetch_add(np.float32(1))
+
+
+@fq.kernel
+def load_there(item: fq.Item, a, places):
+    i = item.get_id(0)
+    a[i] = a[places[i]]
+
+
+@pytest.mark.parametrize("kernel", [store_there, add_there, load_there])
+@pytest.mark.parametrize(
+    ("dtype", "shown"), [(np.uint64, "18446744073709551615"), (np.int64, "-1"), (np.uint8, "255")]
+)
+def test_an_index_is_shown_as_the_number_that_it_is(queue, kernel, dtype, shown):
+    a, places = floats(8), fq.Buffer(np.full(4, -1).astype(dtype))
+    with pytest.raises(fq.ArgumentError) as caught, fq.fusion(queue, check=True):
+        queue.submit(kernel, 4, a, places)
+    assert f" element [{shown}] of an array of shape (8)" in str(caught.value)
+
+
 def test_right_programs_run_as_without(queue):
     a, out, other = floats(8), empty(8), empty(8)
     with fq.fusion(queue, check=True) as f:
