@@ -32,6 +32,7 @@ from tests.in_turn import (
     is_whole,
     left_out,
     on_other_backends,
+    params_of,
 )
 from tests.processor_seconds import ProcessorSeconds
 
@@ -313,8 +314,7 @@ def pytest_collection_modifyitems(
         place = _place(item.path)
         if place.parts[0] in MARKERS:
             item.add_marker(MARKERS[place.parts[0]])
-        parameters = getattr(getattr(item, "callspec", None), "params", {})
-        if parameters.get("target") == "cuda":
+        if params_of(item).get("target") == "cuda":
             item.add_marker("cuda")
     if "slow" in str(config.option.markexpr):
         for item in fast_loop.slow_ones(items, TESTS):
@@ -380,12 +380,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def _has_backend(item: pytest.Item) -> bool:
     """Whether the backend that the test is for is there: the others' tests are skipped, and must
     not hold values in place of those that run."""
-    parameters = getattr(getattr(item, "callspec", None), "params", {})
-    target = parameters.get("target")
-    package = {"sycl": "dpctl", "dpex": "numba_dpex"}.get(target)
-    if package is not None:
-        return find_spec(package) is not None
-    return target != "cuda" or _has_gpu()
+    match params_of(item).get("target"):
+        case "sycl":
+            return find_spec("dpctl") is not None
+        case "dpex":
+            return find_spec("numba_dpex") is not None
+        case "cuda":
+            return _has_gpu()
+        case _:
+            return True
 
 
 @cache
@@ -405,22 +408,19 @@ def _has_few_sets(item: pytest.Item) -> bool:
 
 def _is_computed_alike(item: pytest.Item) -> bool:
     """Whether the test is of what the reference backend computes, on that with other memory."""
-    parameters = getattr(getattr(item, "callspec", None), "params", {})
     alike = COMPUTED_ALIKE + OF_GENERATED_CODE
-    return parameters.get("target") == "far" and _is_in(_place(item.path), alike)
+    return params_of(item).get("target") == "far" and _is_in(_place(item.path), alike)
 
 
 def _is_compiled_elsewhere(item: pytest.Item) -> bool:
     """Whether the test is of code that fusionq generates, on a backend that does not compile it."""
-    parameters = getattr(getattr(item, "callspec", None), "params", {})
-    is_elsewhere = parameters.get("target") in ("reference", "dpex")
+    is_elsewhere = params_of(item).get("target") in ("reference", "dpex")
     return is_elsewhere and _is_in(_place(item.path), OF_GENERATED_CODE)
 
 
 def _is_compiled_by_sycl(item: pytest.Item) -> bool:
     """Whether the test is of code that fusionq generates, on the SYCL device."""
-    parameters = getattr(getattr(item, "callspec", None), "params", {})
-    return parameters.get("target") == "sycl" and _is_in(_place(item.path), OF_GENERATED_CODE)
+    return params_of(item).get("target") == "sycl" and _is_in(_place(item.path), OF_GENERATED_CODE)
 
 
 @cache

@@ -10,6 +10,8 @@ from typing import TypeVar
 
 import pytest
 
+from tests.in_turn import params_of
+
 T = TypeVar("T")
 
 DIRECTORIES = ("unit", "conformance")
@@ -158,7 +160,7 @@ def slow_ones(items: Iterable[pytest.Item], tests: Path) -> set[pytest.Item]:
     files: dict[Path, dict[str, dict[int, list[pytest.Item]]]] = {}
     for item in items:
         place = item.path.relative_to(tests)
-        given = getattr(getattr(item, "callspec", None), "params", {})
+        given = params_of(item)
         backend = given.get("target", given.get("queue", "reference"))
         is_elsewhere = backend in ELSEWHERE and not (backend == "sycl" and _is_on_device(place))
         if is_elsewhere or is_slow(place):

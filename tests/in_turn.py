@@ -108,11 +108,11 @@ def on_other_backends(items: Iterable[pytest.Item], backends: Collection[str]) -
         item
         for item in items
         if item.get_closest_marker("in_turn") is None
-        and not _params(item).keys().isdisjoint(backends)
+        and not params_of(item).keys().isdisjoint(backends)
     )
     out: set[pytest.Item] = set()
     for each in _by_function(asked).values():
-        given = [{name: id(value) for name, value in _params(item).items()} for item in each]
+        given = [{name: id(value) for name, value in params_of(item).items()} for item in each]
         out |= set(each) - {each[k] for k in one_backend_each(given, backends)}
     return out
 
@@ -136,7 +136,7 @@ def _by_function(items: Iterable[pytest.Item]) -> dict[str, list[pytest.Item]]:
 
 def _values(item: pytest.Item) -> dict[str, object]:
     """What a test is given, by identity; what one ``parametrize`` gives together is one value."""
-    given = {name: id(value) for name, value in _params(item).items()}
+    given = {name: id(value) for name, value in params_of(item).items()}
     values: dict[str, object] = {}
     for mark in item.iter_markers("parametrize"):
         names = mark.args[0]
@@ -145,6 +145,7 @@ def _values(item: pytest.Item) -> dict[str, object]:
     return values | given
 
 
-def _params(item: pytest.Item) -> Mapping[str, object]:
+def params_of(item: pytest.Item) -> Mapping[str, object]:
+    """What a test is given by name; nothing where it has no parameters."""
     params: Mapping[str, object] = getattr(getattr(item, "callspec", None), "params", {})
     return params

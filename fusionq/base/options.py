@@ -57,6 +57,7 @@ class FusionOptions(NamedTuple):
         """These, for the plan of candidate ``name``."""
         slot_bytes = SLOT_BYTES.get(name, 0)
         strategy = "megakernel" if slot_bytes else name
+        # A candidate without slots is a strategy, which mypy does not see.
         return self._replace(strategy=strategy, slot_bytes=slot_bytes)  # type: ignore[arg-type]
 
     @property

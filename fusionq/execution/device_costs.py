@@ -69,9 +69,11 @@ def known_target(backend: Backend) -> Target:
 def _may_measure() -> bool:
     """Whether no others keep the processors busy, as far as this process cares."""
     global _busy_until
-    if _is_worker and time.monotonic() < _busy_until:
+    if not _is_worker:
+        return True
+    if time.monotonic() < _busy_until:
         return False
-    for _ in range(QUIET_LOOKS if _is_worker else 0):
+    for _ in range(QUIET_LOOKS):
         if is_busy():
             _busy_until = time.monotonic() + LOOK_AGAIN
             return False

@@ -52,7 +52,9 @@ def with_persistent_kernels(
 def _are_along_rows(kernels: StageKernels, layout: Promotions, members: tuple[int, ...]) -> bool:
     """Whether ``members``, if that is one submission with a launch of its own, are launched with
     code for the inside of rows."""
+    if len(members) > 1:
+        return False
     for stage, moved in zip(layout.stages, layout.moved, strict=True):
-        if stage.members == members and len(members) == 1:
+        if stage.members == members:
             return has_inside(kernels.plan(stage, kernels.fused(stage, moved)).kernel)
     return False

@@ -150,9 +150,8 @@ class Graph(NotCopied):
         """Run the graph, after the events of ``depends_on``; the event of all of it.
 
         Where its queue is in fusion mode, a graph of one part joins that list.  A graph of nothing
-        warns, with FusionAborted.  Raises what the
-        end of a fusion does; FusionStateError while the graph records, on a closed queue, and for
-        several parts of which a queue is in fusion mode.
+        warns, with FusionAborted.  Raises what the end of a fusion does; FusionStateError while the
+        graph records, on a closed queue, and for several parts of which a queue is in fusion mode.
         """
         if type(depends_on) is tuple and not depends_on:
             repeated = self._again.replay()
