@@ -121,14 +121,15 @@ COMPILED_AS_USERS_ARE = (
     "conformance/test_opposite_ids.py",
     "e2e/test_emulated_lanes.py",
     "e2e/test_lanes_kept.py",
+    "unit/cuda",
     "unit/groups",
     "unit/profiling",
     "unit/sycl",
     "unit/test_device_sources.py",
 )
 """The tests whose device programs are compiled with optimisation in the profile ``dev``, too: those
-of what the compiler's optimisation does wrong, and of functions of sub-groups under conditions,
-which the compiler loses without it."""
+of what the compiler's optimisation does wrong, of functions of sub-groups under conditions, which
+the compiler loses without it, and of the registers that programs for GPUs take."""
 
 COMPUTED_ALIKE = (
     "conformance/test_array_functions.py",
