@@ -203,6 +203,12 @@ def _relation(
         union = one if union is None else union.union(one)
     if union is None or union.is_empty():
         return None
+    if analysis.pinned:
+        # Kernels are read for these symbols' present values only.  Of a size beside a scalar of its
+        # value, such as a grid's width that is an argument, too, nothing else is to be expected.
+        symbols = analysis.symbols
+        analysis.pinned |= symbols.sizes_like(analysis.pinned)
+        union = union.intersect_params(symbols.at_today(frozenset(analysis.pinned)))
     return Relation(union.coalesce(), True)
 
 

@@ -52,6 +52,11 @@ class Symbols:
         """The symbol of a size that has one."""
         return self._sizes.get(value)
 
+    def sizes_like(self, names: Iterable[str]) -> frozenset[str]:
+        """The symbols of sizes that have the present value of one of ``names``."""
+        values = {self.values[name] for name in names}
+        return frozenset(name for value, name in self._sizes.items() if value in values)
+
     def scalar(self, value: int) -> str:
         """The symbol of an integer scalar argument."""
         return self._named(self._scalars, "s", value)

@@ -39,6 +39,9 @@ MOST_EXISTENTIALS = 8
 one by one (Fourier-Motzkin), which squares the number of constraints each time: up to seven of them
 take milliseconds, ten took seconds to hours, without an operation that isl counts."""
 
+FEW_VALUES = 3
+"""An existentially quantified variable is taken apart where it has no more values."""
+
 APART = 64
 """Rows: what a tile depends on is split where parts of it are farther from each other than the tile
 is long and so many more.  Neighbours are nearer."""
@@ -203,9 +206,29 @@ def _interval(
 
 def _without_existentials(items: isl.Set) -> isl.Set | None:
     """A set around ``items`` that needs no existentials; None where they have too many."""
-    if any(s.dim(isl.dim_type.div) > MOST_EXISTENTIALS for s in items.get_basic_sets()):
+    pieces = items.get_basic_sets()
+    if any(piece.dim(isl.dim_type.div) > MOST_EXISTENTIALS for piece in pieces):
         return None
+    if any(piece.dim(isl.dim_type.div) for piece in pieces):
+        items = reduce(isl.Set.union, map(_by_values, pieces))
     return items.remove_divs().coalesce()
+
+
+def _by_values(piece: isl.BasicSet) -> isl.Set:
+    """``piece`` in parts, one for each of the values of existentials that have few: quotients of
+    ids that are remainders, such as neighbours' on a torus, are one of two or three numbers."""
+    count = piece.dim(isl.dim_type.div)
+    if count == 0:
+        return isl.Set.from_basic_set(piece)
+    items = isl.Map.from_basic_map(piece.lift().unwrap())
+    numbers = items.range()
+    for d in range(count):
+        low, high = numbers.dim_min_val(d), numbers.dim_max_val(d)
+        if low.is_int() and high.is_int() and high.sub(low).to_python() < FEW_VALUES:
+            values = range(int(low.to_python()), int(high.to_python()) + 1)
+            parts = [items.fix_val(isl.dim_type.out, d, isl.Val(value)) for value in values]
+            items = reduce(isl.Map.union, parts)
+    return items.domain()
 
 
 _Candidate = tuple[int, bool, Expr]

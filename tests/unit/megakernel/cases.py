@@ -136,6 +136,13 @@ def ring(item: fq.Item, a, b):  # type: ignore[no-untyped-def]  # kernel languag
 
 
 @fq.kernel
+def wheel(item: fq.Item, a, b):  # type: ignore[no-untyped-def]  # kernel language
+    i = item.get_id(0)
+    n = a.shape[0]
+    b[i] = a[(i + n - 1) % n] + 2 * a[i] + 3 * a[(i + 1) % n]
+
+
+@fq.kernel
 def inner(item: fq.Item, a, b):  # type: ignore[no-untyped-def]  # kernel language
     i = item.get_id(0) + 1
     j = item.get_id(1) + 1
@@ -240,6 +247,11 @@ def periodic(n: int) -> Calls:
     return _pairs(ring, (n,), 4)
 
 
+def remainders(n: int) -> Calls:
+    """As ``periodic``, with neighbours that are remainders."""
+    return _pairs(wheel, (n,), 4)
+
+
 def bordered(n: int, steps: int = 3, m: int = 5) -> Calls:
     """Steps over an array whose borders have kernels of their own, of one dimension."""
     a, b = _array(n + 2, m), _array(n + 2, m)
@@ -254,6 +266,6 @@ CASES: dict[str, Callable[[int], Calls]] = {
     f.__name__: f
     for f in (
         stencil, stencil_2d, stencil_3d, inside_3d, reversed_copy, shifted, strided, transposes,
-        sum_then_scale, rows, views, eliminations, periodic, bordered,
+        sum_then_scale, rows, views, eliminations, periodic, remainders, bordered,
     )
 }  # fmt: skip

@@ -39,6 +39,7 @@ from tests.unit.megakernel.cases import (
     Calls,
     blur,
     periodic,
+    remainders,
     reverse,
     reversed_copy,
     shift,
@@ -145,8 +146,9 @@ def halves(n: int) -> Calls:
 
 BOXED = [
     stencil(40), stencil_2d(9), reversed_copy(40), transposes(9), halves(40), periodic(40),
+    remainders(200),
 ]  # fmt: skip
-NAMES = ["stencil", "stencil_2d", "reversed", "transposes", "halves", "periodic"]
+NAMES = ["stencil", "stencil_2d", "reversed", "transposes", "halves", "periodic", "remainders"]
 
 
 @pytest.mark.parametrize("calls", BOXED, ids=NAMES)
@@ -177,10 +179,11 @@ def test_a_missing_wait_is_refused(calls: Calls) -> None:
     assert "does not wait for it" in plan.fallback
 
 
+@pytest.mark.parametrize("calls", [periodic(40), remainders(200)], ids=NAMES[-2:])
 @pytest.mark.parametrize("left_out", range(3))
-def test_each_of_the_boxes_around_what_is_far_apart_is_needed(left_out: int) -> None:
+def test_each_of_the_boxes_around_what_is_far_apart_is_needed(left_out: int, calls: Calls) -> None:
     """Of a ring: the neighbours, the first element, and the last."""
-    plan = plan_of(periodic(40))
+    plan = plan_of(calls)
     body = plan.stages[0].kernel.body[0]
     assert isinstance(body, Persistent)
     assert body.stages[1].producers == (0, 0, 0)
@@ -195,7 +198,7 @@ def test_each_of_the_boxes_around_what_is_far_apart_is_needed(left_out: int) -> 
         return replace(changed_body, stages=tuple(stages))
 
     with changed(without):
-        plan = plan_of(periodic(40))
+        plan = plan_of(calls)
     assert plan.strategy != "megakernel"
     assert plan.fallback == "stage 1 may not wait for all that it depends on of stage 0"
 
