@@ -13,6 +13,7 @@ from fusionq.codegen.helpers import EXTREMA, Helpers, ring_type
 from fusionq.codegen.index_text import IndexText
 from fusionq.codegen.intervals import DOUBLE_BITS, FLOAT_BITS, WITHIN_DOUBLE, Intervals
 from fusionq.codegen.names import Names
+from fusionq.codegen.near_remainders import is_near
 from fusionq.codegen.precedence import (
     AND,
     BIT_AND,
@@ -377,6 +378,8 @@ class ExpressionPrinter:
         if type.is_integer and not shifts and not is_same_for_all(expr):
             same = is_same_for_all(divisor)
             name = self._helpers.division(op, type, self._bits_of(expr.lhs), same)
+            if name is None and is_near(expr):
+                name = self._helpers.near_remainder(type)
             if name is not None:
                 return Text(f"{name}({self.value(expr.lhs)}, {self.value(divisor)})", PRIMARY)
         if self._division_is_plain(expr):

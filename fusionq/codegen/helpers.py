@@ -252,6 +252,15 @@ class Helpers(HelperFunctions):
         name = f"{PREFIX}{operation}_{short}{suffix(type)}"
         return self._made(name, lambda: self._function(name, type, type, ("a", "b"), body))
 
+    def near_remainder(self, type: ScalarType) -> str | None:
+        """The name of the function for ``mod`` of integers that are hardly ever more than one
+        divisor away from the remainder, where the dialect has one better than C's operator."""
+        body = self._dialect.scalars.near_remainder(type, _BODIES[type.kind]["mod"])
+        if body is None:
+            return None
+        name = f"{PREFIX}near_mod_{suffix(type)}"
+        return self._made(name, lambda: self._function(name, type, type, ("a", "b"), body))
+
     def _function(
         self,
         name: str,

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from fusionq.codegen.helpers import EXTREMA
 from fusionq.codegen.intervals import Intervals
+from fusionq.codegen.near_remainders import without_divisors
 from fusionq.codegen.scoping import Body
 from fusionq.codegen.variable_intervals import variable_intervals
 from fusionq.ir.interval_arithmetic import Interval, of_type, within
@@ -50,12 +52,14 @@ def narrowed(
     """``kernel`` with the types of its variables, its ``bodies`` and ``values``, which are the same
     for a tile's work-items, in 32 bits as far as those are enough."""
     variables, known = _variables(kernel, bodies)
-    narrowing = Narrowing(variables, Intervals(kernel, known))
+    intervals = Intervals(kernel, known)
+    narrowing = Narrowing(variables, intervals)
     types = tuple((name, INT32 if name in variables else type) for name, type in kernel.variables)
+    fewer = partial(without_divisors, intervals=intervals)
     return (
         replace(kernel, variables=types),
-        [rewrite_body(body, narrowing.expr, narrowing.stmt) for body in bodies],
-        [rewrite(value, narrowing.expr) for value in values],
+        [rewrite_body(rewrite_body(b, fewer), narrowing.expr, narrowing.stmt) for b in bodies],
+        [rewrite(rewrite(value, fewer), narrowing.expr) for value in values],
     )
 
 

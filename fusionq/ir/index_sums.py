@@ -25,11 +25,7 @@ def index_sum(expr: Expr) -> Expr:
     total: Expr | None = None
     for term, factor in terms:
         total = with_term(total, term, factor)
-    if total is None:
-        return Const(INT64, constant)
-    if constant < 0 and constant != -(1 << 63):
-        return Binary(INT64, "sub", total, Const(INT64, -constant))
-    return Binary(INT64, "add", total, Const(INT64, constant)) if constant else total
+    return with_constant(total, constant)
 
 
 def index_terms(expr: Expr) -> tuple[tuple[tuple[Expr, int], ...], int]:
@@ -54,6 +50,15 @@ def with_term(total: Expr | None, term: Expr, factor: int) -> Expr:
     if factor != 1:
         term = Binary(INT64, "mul", Const(INT64, factor), term)
     return term if total is None else Binary(INT64, "add", total, term)
+
+
+def with_constant(total: Expr | None, constant: int) -> Expr:
+    """The sum of ``total``, if there is one, and a constant."""
+    if total is None:
+        return Const(INT64, constant)
+    if constant < 0 and constant != -(1 << 63):
+        return Binary(INT64, "sub", total, Const(INT64, -constant))
+    return Binary(INT64, "add", total, Const(INT64, constant)) if constant else total
 
 
 def _is_sum(expr: Expr) -> bool:

@@ -77,6 +77,11 @@ struct $NAME {
 _NOBODY_WRITES = (
     "An array that nobody writes while the kernel runs: its loads wait for no store or barrier."
 )
+_NEAR_REMAINDER = """\
+        const $U moved = a < 0 ? ($U)a + ($U)b : ($U)a - ($U)b;
+        const $U near = ($U)a < ($U)b ? ($U)a : moved;
+        if (b > 0 && near < ($U)b) return ($T)near;
+"""
 _LOADED_ONCE = (
     "An array of which elements are loaded once: the level 2 cache gives up their lines first."
 )
@@ -110,6 +115,9 @@ class CudaScalars(OwnOperators):
             return name, Template(_READ_ONLY_HALF).substitute(NAME=name, LOAD=load, WHAT=what)
         text = Template(_READ_ONLY).substitute(NAME=name, LOAD=load, WHAT=what)
         return f"{name}<{element}>", text
+
+    def near_remainder(self, type: ScalarType, otherwise: str) -> str | None:
+        return _NEAR_REMAINDER + otherwise
 
     def address(self, pointer: str, value: str) -> str:
         return f"({pointer})__cvta_global_to_generic({value})"

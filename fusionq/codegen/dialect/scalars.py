@@ -152,6 +152,10 @@ class Scalars(Protocol):
         ``bits`` in magnitude.  ``same_divisor``: ``b`` is the same for all work-items.  ``$T`` is
         their type, ``$U`` that of its wrapping arithmetic."""
 
+    def near_remainder(self, type: ScalarType, otherwise: str) -> str | None:
+        """The body of ``mod`` of the signed integers ``a`` and ``b`` of ``type``, ``a`` hardly ever
+        further away from the remainder than by ``b``, where one is better than ``otherwise``."""
+
     def negation(self, type: ScalarType) -> str | None:
         """The body of the negation of ``a``, of a floating type, in kernels with barriers; None for
         the language's own."""
@@ -179,6 +183,9 @@ class OwnOperators:
     def division(
         self, op: str, type: ScalarType, bits: int, same_divisor: bool, otherwise: str
     ) -> str | None:
+        return None
+
+    def near_remainder(self, type: ScalarType, otherwise: str) -> str | None:
         return None
 
     def read_only(self, element: str, once: bool = False) -> tuple[str, str] | None:

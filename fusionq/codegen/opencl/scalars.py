@@ -160,6 +160,9 @@ static inline {wide} {name}(__global const void* element) {{
     ) -> str | None:
         return division(op, type, bits, same_divisor, otherwise)
 
+    def near_remainder(self, type: ScalarType, otherwise: str) -> str | None:
+        return None  # a branch, which would keep the loop over work-items from being vectors
+
     def negation(self, type: ScalarType) -> str | None:
         # Intel's CPU compiler (runtime 2026.21.7) makes one value for a whole work-group of -x, x
         # made of ids, where it is needed behind a barrier; and x * -1 is -x to it.
