@@ -157,6 +157,9 @@ class AdaptiveList:
         """Launches until one is timed."""
         self.reason = ""
         """Why the list runs unfused, where it does."""
+        self.is_open = False
+        """Whether this has to be asked which run is next: lists that differ in memory and sizes
+        alone have launches of their own, which know nothing of it."""
 
     @property
     def seconds(self) -> float:
@@ -175,6 +178,7 @@ class AdaptiveList:
             record.is_unseen = True  # and from now on the last run's launch waits for it
         record.poll()
         if record.is_left_to_model:
+            self.is_open = False
             raise PlanningStopped(LEFT_TO_MODEL)
         compared = self._is_compared(pending)
         while True:
@@ -194,7 +198,7 @@ class AdaptiveList:
             self._end_sample()
         run.adaptive = self
         is_open = trials.is_compared_again or (trials.chosen is None and not trials.waits)
-        run.is_trial = is_open or self._sample is not None
+        run.is_trial = self.is_open = is_open or self._sample is not None
         self._rest(self._until_asked)
         if trials.chosen is not None and not trials.is_compared_again:
             self._runs.keep_only(name, run, pending)
@@ -296,12 +300,13 @@ class AdaptiveList:
             record.poll()
             trials = record.trials
             if name is None or name != trials.chosen:
-                run.is_trial = True  # so that this asks again, with what it has prepared
+                run.is_trial = self.is_open = True  # so that it asks, with what it has prepared
                 rest = SAMPLED
                 if name is not None and (trials.chosen is not None or name != trials.present):
                     record.tell_queues(name)
             elif trials.compares_again():
-                run.is_trial, rest = True, 0
+                run.is_trial = self.is_open = True
+                rest = 0
                 if not self._runs.has(run):  # lists in other memory have launches of their own
                     record.tell_queues(name)
         self._rest(rest)

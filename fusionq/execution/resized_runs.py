@@ -54,6 +54,12 @@ class _Resizable:
     sizes: object = None
     """What says which sizes ``given`` has."""
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether what chose the plan is to be asked before another list runs by it."""
+        chooser = self.chooser
+        return chooser is not None and (chooser.is_open or not chooser.untimed)
+
     def serves(self, operands: Sequence[Operands], places: Sequence[ArrayPlace]) -> bool:
         """Whether the plan holds for a list of this structure whose arrays are at ``places``."""
         for k, first in self.one_view:
@@ -110,7 +116,7 @@ class ResizedRuns:
         memory, places, addresses = pending.memory, kind.places, kind.addresses
         operands, values = pending.operands(), pending.values
         known = self._known.get(_key_of(pending, options))
-        if known is None or (known.chooser is not None and not known.chooser.untimed):
+        if known is None or known.is_asked:
             return None
         is_ours = known.given is not None and is_alone(known)
         is_sized = is_ours and known.sizes == kind.entries  # then rebind asks about scalars

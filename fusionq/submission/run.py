@@ -61,6 +61,9 @@ class RunChooser(Protocol):
     """Launches of the list until one is timed."""
     reason: str
     """Why the list runs unfused, where it does."""
+    is_open: bool
+    """Whether it has to be asked which run is next, by lists in other memory or of other sizes,
+    too."""
 
     @property
     def seconds(self) -> float:
@@ -185,6 +188,11 @@ class PreparedRun:
         self.prepared_in = 0.0
         """Seconds that the host took for it, if that comes again with each list of its kind; 0 when
         it has been launched."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether what chose it has to be asked which run is next."""
+        return self.is_trial or (self.adaptive is not None and self.adaptive.is_open)
 
     @property
     def submissions(self) -> tuple[Submission, ...]:

@@ -121,8 +121,10 @@ class RunsBySizes:
         of_list, places, addresses = kind.of_list, kind.places, kind.addresses
         key = options, of_list
         run = self._runs.get(key)
-        if run is not None and run.is_trial:  # whose times drift
+        if run is not None and run.is_open:
             del self._runs[key]
+            if run.adaptive is not None:
+                self._open[key] = Alike(kind.memories, run.adaptive, comes_again=True)
         elif run is not None:
             try:
                 if is_kept:

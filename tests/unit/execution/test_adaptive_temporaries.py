@@ -18,7 +18,7 @@ from tests.unit.execution.adaptive_lists import (
     chosen_of,
     run_often,
 )
-from tests.unit.execution.programs import scale
+from tests.unit.execution.programs import neighbours, scale
 
 
 class Temporaries(Program):
@@ -46,6 +46,24 @@ class JoinedTemporaries(Temporaries, Joined):
     """The same of what joins."""
 
 
+class FlaggedTemporaries(Temporaries):
+    """Of which one is flagged, so that the first run has a plan."""
+
+    def begin(self) -> None:
+        super().begin()
+        self.between = fq.Buffer(np.zeros(self.n, np.float32), promote_private=True)
+
+    def steps(self) -> None:
+        self.queue.submit(scale, self.n, self.a, self.between, np.float32(2))
+        self.queue.submit(neighbours, self.n, self.between, self.b)
+
+    def check(self, fusion: fq.Fusion) -> None:
+        fusion.event.wait()
+        a, b = self.host
+        assert np.array_equal(self.b.numpy()[1:-1], 2 * (a[:-2] + a[2:]))
+        assert np.array_equal(self.b.numpy()[[0, -1]], b[[0, -1]])
+
+
 def looks_at(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> list[str]:
     """The calls of a function from now on."""
     original, calls = getattr(module, name), []
@@ -68,6 +86,19 @@ def test_the_fastest_is_chosen(background: Immediate, times: Times) -> None:
     launches = program.queue._state.launcher.cache.by_sizes
     program.run()
     assert launches._runs and not launches._open, "launches of which only the pointers change"
+
+
+def test_those_whose_first_run_has_a_plan_learn_too(
+    background: Immediate, times: Times
+) -> None:
+    """Lists have launches of their own from the third on, which ask for all of them."""
+    background.works = False
+    program = FlaggedTemporaries()
+    assert program.run().report.choice.startswith("auto runs")
+    run_often(program, 40)
+    background.works = True
+    assert chosen_of(program, 400) == "megakernel"
+    assert program.run().report.strategy == "megakernel"
 
 
 def test_while_the_background_builds_nobody_asks(
