@@ -122,9 +122,9 @@ ASSUMED: dict[str, Assumption] = {
     "block_cache_share": Assumption(
         1,
         2,
-        "of the corpus's fit half out of cache, fdtd_2d and shallow_water took 0.76 of the time that "
-        "they took with half, seven others as long: two cores of an EPYC (Zen 5, 1 MiB of L2 each), "
-        "November 2026; half on GPUs",
+        "of the corpus's fit half out of cache, fdtd_2d and shallow_water took 0.76 of the time "
+        "that they took with half, seven others as long: two cores of an EPYC (Zen 5, 1 MiB of L2 "
+        "each), November 2026; half on GPUs",
     ),
     "kept_tiles": Assumption(4, 4, _BY_HAND),
     "rounds_of_tiles": Assumption(8, 8, f"{_BY_HAND}: an eighth of a stage's time"),

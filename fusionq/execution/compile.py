@@ -10,7 +10,7 @@ from fusionq.analysis.aliasing import places_by_memory
 from fusionq.analysis.submission import Operands, Sized, Submission
 from fusionq.analysis.validity import for_this_order
 from fusionq.backends.base import Backend, Program
-from fusionq.base.call_site import warn_aborted
+from fusionq.base.call_site import user_span, warn_aborted
 from fusionq.base.errors import DeviceError, FusionRefused
 from fusionq.base.options import UNFUSED, FusionOptions
 from fusionq.base.phases import add_seconds, timed
@@ -93,7 +93,7 @@ def _built_plan(
             raise
         reason = f"the fused kernel could not be built: {error}"
         if options.require:
-            raise FusionRefused(f"require=True, but {reason}") from error
+            raise FusionRefused(f"{user_span()}: require=True, but {reason}") from error
         unfused = _new_plan(backend, submissions, UNFUSED, timings, ())
         plan = replace(unfused, fallback=reason)
         built = BuiltPlan(plan, programs_of(backend, plan, options, timings))
@@ -353,7 +353,7 @@ def planned_in_time(
         return UNFINISHED.plan(key, submissions, known, start, seconds, timings, stops)
     except PlanningStopped as stopped:
         if options.require:
-            raise FusionRefused(f"require=True, but {stopped}") from stopped
+            raise FusionRefused(f"{user_span()}: require=True, but {stopped}") from stopped
         raise
 
 

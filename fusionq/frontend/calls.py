@@ -148,7 +148,7 @@ class Calls(GroupOperations):
             self.fail(
                 node,
                 f"{ast.unparse(node.func)} takes no keyword arguments in a kernel",
-                "Pass the arguments by position.",
+                "Leave optional arguments out, and pass the others by position.",
             )
         if isinstance(callee, MethodValue) and isinstance(callee.owner, ComplexValue):
             if positional:

@@ -284,6 +284,13 @@ class Expressions(NestedFunctions):
                     f"{ast.unparse(node.value)} has no {node.attr!r}",
                     attribute_meant(node.attr, obj),
                 )
+        if isinstance(owner, TupleValue) and owner.is_list:
+            self.fail(
+                node,
+                f"{describe(owner)} has no {node.attr!r} in a kernel: its length is fixed",
+                "Write what it holds all at once, [a, b, c], or make a PrivateArray with room for "
+                "as many as there may be, and count them.",
+            )
         self.fail(
             node,
             f"{describe(owner)} has no attribute {node.attr!r} in a kernel",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fusionq.base.call_site import user_span
 from fusionq.base.errors import FusionRefused
 from fusionq.base.options import FusionOptions
 from fusionq.planning.plan import Became, PromotionDecision, StagePlan
@@ -41,12 +42,12 @@ def check_required(fallback: str | None, decisions: Sequence[PromotionDecision])
     promoted: for ``require=True``."""
     if fallback is not None:
         raise FusionRefused(
-            f"require=True, but the list does not become one kernel: {fallback}. "
+            f"{user_span()}: require=True, but the list does not become one kernel: {fallback}. "
             "Leave require out to run it as several launches."
         )
     for decision in decisions:
         if decision.scope == "global":
             raise FusionRefused(
-                f"require=True, but `{decision.buffer}` stays in global memory: "
+                f"{user_span()}: require=True, but `{decision.buffer}` stays in global memory: "
                 f"{decision.reason}. Leave require or the flag out."
             )

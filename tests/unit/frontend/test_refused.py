@@ -78,6 +78,7 @@ CASES = [
     ("y = np", "a module cannot be assigned", "own name"),
     ("x[0] = x", "a number is needed here, not a 1-d array", "a[i]"),
     ("i + 1", "this expression has no effect", "Assign its value"),
+    ("l = [1]; l.append(2); y = l[0]", "a list of 1 has no 'append'", "PrivateArray"),
     ("y = i.numerator", "has no attribute 'numerator'", "shape"),
     ("if x: pass", "a number is needed here, not a 1-d array", "a[i]"),
     ("for k in 3: pass", "or an array, not over a number", "for k in range(n)"),

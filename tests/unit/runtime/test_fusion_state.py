@@ -242,7 +242,7 @@ def test_refused_with_require_runs_unfused_and_raises(queue):
     a, tmp, out = floats(n), empty(n), empty(n)
     index = fq.Buffer(np.arange(n)[::-1].copy())
     with (
-        pytest.raises(fq.FusionRefused, match="require=True"),
+        pytest.raises(fq.FusionRefused, match=r"test_fusion_state\.py:\d+: require=True"),
         fq.fusion(queue, require=True) as f,
     ):
         queue.submit(copy, n, a, tmp)
