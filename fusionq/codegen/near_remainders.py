@@ -27,7 +27,8 @@ def without_divisors(expr: Expr, intervals: Intervals) -> Expr:
             for term, factor in terms:
                 if term != divisor:
                     total = with_term(total, term, factor)
-            return Binary(INT64, "mod", with_constant(total, constant), divisor)
+            rest = with_constant(total, constant)
+            return expr if _wraps(rest, intervals) else Binary(INT64, "mod", rest, divisor)
     return expr
 
 
