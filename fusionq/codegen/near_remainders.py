@@ -10,7 +10,7 @@ extents do, and is compared with the divisor in place of a division (``Scalars.n
 from __future__ import annotations
 
 from fusionq.codegen.intervals import Intervals
-from fusionq.ir.index_sums import index_terms, with_constant, with_term
+from fusionq.ir.index_sums import index_terms, sum_of
 from fusionq.ir.nodes import Binary, Cast, Const, Expr, Extent, ItemQuery, Param, Unary, Var
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import subexpressions
@@ -23,11 +23,7 @@ def without_divisors(expr: Expr, intervals: Intervals) -> Expr:
             type == INT64 and divisor in subexpressions(lhs) and not _wraps(lhs, intervals)
         ):
             terms, constant = index_terms(lhs)
-            total: Expr | None = None
-            for term, factor in terms:
-                if term != divisor:
-                    total = with_term(total, term, factor)
-            rest = with_constant(total, constant)
+            rest = sum_of([one for one in terms if one[0] != divisor], constant)
             return expr if _wraps(rest, intervals) else Binary(INT64, "mod", rest, divisor)
     return expr
 

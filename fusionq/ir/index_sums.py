@@ -9,7 +9,7 @@ together in any order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from fusionq.ir.nodes import Binary, Const, Expr, Unary
 from fusionq.ir.printer import print_expr
@@ -21,11 +21,19 @@ def index_sum(expr: Expr) -> Expr:
     """``expr`` with every sum of int64 in it in normal form."""
     if expr.type != INT64 or not _is_sum(expr):
         return map_operands(expr, index_sum)
-    terms, constant = index_terms(expr)
+    return sum_of(*index_terms(expr))
+
+
+def sum_of(terms: Iterable[tuple[Expr, int]], constant: int) -> Expr:
+    """The sum of ``terms``, each with its factor, and of a constant."""
     total: Expr | None = None
     for term, factor in terms:
         total = with_term(total, term, factor)
-    return with_constant(total, constant)
+    if total is None:
+        return Const(INT64, constant)
+    if constant < 0 and constant != -(1 << 63):
+        return Binary(INT64, "sub", total, Const(INT64, -constant))
+    return Binary(INT64, "add", total, Const(INT64, constant)) if constant else total
 
 
 def index_terms(expr: Expr) -> tuple[tuple[tuple[Expr, int], ...], int]:
@@ -50,15 +58,6 @@ def with_term(total: Expr | None, term: Expr, factor: int) -> Expr:
     if factor != 1:
         term = Binary(INT64, "mul", Const(INT64, factor), term)
     return term if total is None else Binary(INT64, "add", total, term)
-
-
-def with_constant(total: Expr | None, constant: int) -> Expr:
-    """The sum of ``total``, if there is one, and a constant."""
-    if total is None:
-        return Const(INT64, constant)
-    if constant < 0 and constant != -(1 << 63):
-        return Binary(INT64, "sub", total, Const(INT64, -constant))
-    return Binary(INT64, "add", total, Const(INT64, constant)) if constant else total
 
 
 def _is_sum(expr: Expr) -> bool:

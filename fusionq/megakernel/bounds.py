@@ -207,9 +207,10 @@ def _interval(
 def _without_existentials(items: isl.Set) -> isl.Set | None:
     """A set around ``items`` that needs no existentials; None where they have too many."""
     pieces = items.get_basic_sets()
-    if any(piece.dim(isl.dim_type.div) > MOST_EXISTENTIALS for piece in pieces):
+    most = max([piece.dim(isl.dim_type.div) for piece in pieces], default=0)
+    if most > MOST_EXISTENTIALS:
         return None
-    if any(piece.dim(isl.dim_type.div) for piece in pieces):
+    if most:
         items = reduce(isl.Set.union, map(_by_values, pieces))
     return items.remove_divs().coalesce()
 

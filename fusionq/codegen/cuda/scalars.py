@@ -74,14 +74,15 @@ struct $NAME {
     }
 };
 """
-_NOBODY_WRITES = (
-    "An array that nobody writes while the kernel runs: its loads wait for no store or barrier."
-)
 _NEAR_REMAINDER = """\
         const $U moved = a < 0 ? ($U)a + ($U)b : ($U)a - ($U)b;
         const $U near = ($U)a < ($U)b ? ($U)a : moved;
         if (b > 0 && near < ($U)b) return ($T)near;
 """
+
+_NOBODY_WRITES = (
+    "An array that nobody writes while the kernel runs: its loads wait for no store or barrier."
+)
 _LOADED_ONCE = (
     "An array of which elements are loaded once: the level 2 cache gives up their lines first."
 )
